@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import create_offsets_topic, small_broker
+from tests.support.brokers.broker import create_offsets_topic, small_broker
 
 _TESTS = Path(__file__).parent
 # Brokers and drivers in tests live for a minute or a few: what the optimising compiler does in that time is not earned

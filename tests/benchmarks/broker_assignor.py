@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.broker_jar import NEWEST, broker_jar
+from tests.support.java.broker_jar import NEWEST, broker_jar
 
 Say = Callable[[str], None]
 

@@ -19,11 +19,11 @@ from tests.benchmarks import cluster_prediction, cluster_tasks
 from tests.benchmarks.cluster_prediction import Measured
 from tests.benchmarks.cluster_processors import ProcessorLog
 from tests.benchmarks.load import Load
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.event_log import event_log
-from tests.support.job import EAGER_PLAN
-from tests.support.spark_cluster import SparkCluster
-from tests.support.submitted_driver import Drivers, SubmittedDriver
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.job.job import EAGER_PLAN
+from tests.support.spark.event_log import event_log
+from tests.support.spark.spark_cluster import SparkCluster
+from tests.support.spark.submitted_driver import Drivers, SubmittedDriver
 from tests.support.waiting import wait_until
 
 Say = Callable[[str], None]

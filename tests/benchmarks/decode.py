@@ -21,13 +21,13 @@ from pipeline.local.jars import resolve_for_spark
 from pipeline.run.session import PACKAGES, build_session
 from pipeline.source.datasource import FORMAT, LagwiseSource
 from tests.benchmarks.timing import repeat
-from tests.support.broker import (
+from tests.support.brokers.broker import (
     OFFSETS_PARTITIONS,
     OFFSETS_TOPIC,
     create_offsets_topic,
     small_broker,
 )
-from tests.support.inject import RawRecord, inject, many_commits
+from tests.support.brokers.inject import RawRecord, inject, many_commits
 
 Say = Callable[[str], None]
 

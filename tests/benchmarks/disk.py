@@ -30,9 +30,9 @@ from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES, Table
 from pipeline.tables.store import Store
 from tests.benchmarks.disk_world import TICK_MS, DiskWorld
-from tests.support import maintenance
-from tests.support.batches import KnownConfigs, batch_of, idle_driver, later, stamp_of
-from tests.support.steps import run_steps
+from tests.support.job import maintenance
+from tests.support.job.batches import KnownConfigs, batch_of, idle_driver, later, stamp_of
+from tests.support.job.steps import run_steps
 
 Say = Callable[[str], None]
 

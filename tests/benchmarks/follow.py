@@ -15,14 +15,14 @@ from typing import Any
 from assignor.clients.kafka_python import COOPERATIVE
 from assignor.protocol.acks import AnyAck, Applied
 from tests.benchmarks.timing import p
-from tests.support import java_members
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.follow_crowd import Crowd, all_moved, few_moved
-from tests.support.follow_processes import Processes
-from tests.support.java_jar import java_jar
-from tests.support.java_members import JavaHost, java_member
-from tests.support.plugin_members import Members, PluginMember
-from tests.support.plugin_setup import PluginSetup
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.followers.follow_crowd import Crowd, all_moved, few_moved
+from tests.support.followers.follow_processes import Processes
+from tests.support.followers.plugin_members import Members, PluginMember
+from tests.support.followers.plugin_setup import PluginSetup
+from tests.support.java import java_members
+from tests.support.java.java_jar import java_jar
+from tests.support.java.java_members import JavaHost, java_member
 from tests.support.waiting import wait_until
 
 Say = Callable[[str], None]

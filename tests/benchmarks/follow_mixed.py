@@ -13,9 +13,9 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.follow_mixed import Outcome, run
-from tests.support.java_jar import java_jar
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.followers.follow_mixed import Outcome, run
+from tests.support.java.java_jar import java_jar
 
 _RUNS = 10
 _HEADER = ["figure", "median", "least", "most", "all runs"]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, TopicPartition
 
 from assignor.clients.confluent import Follower
-from tests.support.broker import create_offsets_topic, create_topics, produce, small_broker
+from tests.support.brokers.broker import create_offsets_topic, create_topics, produce, small_broker
 from tests.support.waiting import wait_until
 
 Say = Callable[[str], None]

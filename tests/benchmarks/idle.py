@@ -15,7 +15,7 @@ from typing import Any
 from tests.benchmarks import processes
 from tests.benchmarks.driver_process import driver_process
 from tests.benchmarks.load import Load
-from tests.support.broker import create_offsets_topic, small_broker
+from tests.support.brokers.broker import create_offsets_topic, small_broker
 
 Say = Callable[[str], None]
 

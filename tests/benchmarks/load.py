@@ -17,8 +17,8 @@ from assignor.protocol.kafka.offsets import (
     encode_group_metadata_key,
     encode_offset_commit_value,
 )
-from tests.support.broker import create_topics
-from tests.support.inject import RawRecord, commit_record, inject, offsets_partition
+from tests.support.brokers.broker import create_topics
+from tests.support.brokers.inject import RawRecord, commit_record, inject, offsets_partition
 
 _MEMBERS = 10
 _RECORDS_A_ROUND = 4

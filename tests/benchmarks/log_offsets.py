@@ -14,8 +14,8 @@ from typing import Any
 
 from pipeline.kafka.sources.log_offsets.ask import ask, shares
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Share
-from tests.support.cluster import create_replicated_topics, small_cluster
-from tests.support.mock_cluster import MockCluster
+from tests.support.brokers.cluster import create_replicated_topics, small_cluster
+from tests.support.brokers.mock_cluster import MockCluster
 
 Say = Callable[[str], None]
 

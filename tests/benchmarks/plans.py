@@ -26,7 +26,7 @@ from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from tests.benchmarks import processes
 from tests.benchmarks.plan_tables import PlanTables
-from tests.support.batches import idle_driver
+from tests.support.job.batches import idle_driver
 
 Say = Callable[[str], None]
 

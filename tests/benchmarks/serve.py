@@ -21,7 +21,7 @@ from pipeline.operate.serve.metrics.scrape import Scraper
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
-from tests.support.asgi import ask
+from tests.support.operate.asgi import ask
 
 Say = Callable[[str], None]
 

@@ -29,8 +29,8 @@ from tests.benchmarks.parts import say
 from tests.benchmarks.soak_sample import Sampler
 from tests.benchmarks.soak_traffic import Traffic
 from tests.benchmarks.soak_verdict import compare, markdown
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.job import NO_GUARDS
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.job.job import NO_GUARDS
 
 _TRIGGER_S = 5
 _UPKEEP_EVERY_BATCHES = 24

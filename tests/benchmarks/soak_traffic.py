@@ -5,7 +5,7 @@ from types import TracebackType
 
 from confluent_kafka import Consumer, Producer
 
-from tests.support.broker import create_topics
+from tests.support.brokers.broker import create_topics
 
 _TOPIC = "soak"
 _PARTITIONS = 30

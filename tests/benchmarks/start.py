@@ -16,7 +16,7 @@ from pipeline.tables.reading import Tables
 from tests.benchmarks import processes
 from tests.benchmarks.driver_process import driver_process
 from tests.benchmarks.load import Load
-from tests.support.broker import create_offsets_topic, small_broker
+from tests.support.brokers.broker import create_offsets_topic, small_broker
 from tests.support.waiting import wait_until
 
 Say = Callable[[str], None]

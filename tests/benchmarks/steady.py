@@ -21,9 +21,9 @@ from pipeline.run.query import Report
 from tests.benchmarks import processes
 from tests.benchmarks.load import Load
 from tests.benchmarks.timing import p
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.job import eager_plan
-from tests.support.steps import AMONG_GHOSTS
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.job.job import eager_plan
+from tests.support.job.steps import AMONG_GHOSTS
 
 Say = Callable[[str], None]
 

@@ -19,7 +19,7 @@ from pipeline.run.driver import Driver
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.benchmarks.history_day import HistoryDay
-from tests.support.batches import batch_of, idle_driver, stamp_of
+from tests.support.job.batches import batch_of, idle_driver, stamp_of
 
 _GROUPS = 5_000
 _DAY_MINUTES = 1_440

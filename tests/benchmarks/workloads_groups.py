@@ -9,7 +9,7 @@ from assignor.model.arrays import Floats, Int64s
 from assignor.model.group import Group
 from assignor.strategies.registry import strategy
 from tests.benchmarks.quality_world import array_group
-from tests.support.groups import owned_by
+from tests.support.assignors.groups import owned_by
 
 _TOPICS = 4
 _CAPACITY = 1000.0

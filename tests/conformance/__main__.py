@@ -13,7 +13,7 @@ from tests.conformance import report
 from tests.conformance.assignor import RULES as ASSIGNOR
 from tests.conformance.hand_over import RULES as HAND_OVER
 from tests.conformance.trial import Verdict, judge
-from tests.support.broker import create_offsets_topic, small_broker
+from tests.support.brokers.broker import create_offsets_topic, small_broker
 
 _HELP = """\
 Starts a Kafka broker and three processes of CMD as members of one group, publishes plans to it, good ones and others,

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from tests.conformance.group import SESSION_S
 from tests.conformance.trial import MEMBERS, BrokenRuleError, Rule, Trial
-from tests.support.broker import admin_client, create_topics
-from tests.support.follow_trouble import goes_on
+from tests.support.brokers.broker import admin_client, create_topics
+from tests.support.followers.follow_trouble import goes_on
 from tests.support.waiting import wait_until
 
 _TRIES = 3

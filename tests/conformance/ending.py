@@ -9,7 +9,7 @@ from assignor.protocol import acks as ack_records
 from tests.conformance.group import STOP_WITHIN_S
 from tests.conformance.topics import messages
 from tests.conformance.trial import BrokenRuleError, Rule, Trial
-from tests.support.commits import set_back
+from tests.support.brokers.commits import set_back
 from tests.support.waiting import wait_until
 
 

@@ -17,8 +17,8 @@ from assignor.protocol import control
 from assignor.protocol.acks import AnyAck
 from assignor.protocol.control import ControlRecord
 from tests.conformance.lines import MalformedLineError, parse
-from tests.support.follow_plans import key_of
-from tests.support.follow_processes import Base, Processes
+from tests.support.followers.follow_plans import key_of
+from tests.support.followers.follow_processes import Base, Processes
 from tests.support.waiting import wait_until
 
 PARTITIONS = 6

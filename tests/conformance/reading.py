@@ -9,7 +9,7 @@ from typing import Any
 from assignor.protocol import control
 from assignor.protocol.control import ControlRecord
 from tests.conformance.trial import Rule, Trial
-from tests.support.follow_plans import key_of
+from tests.support.followers.follow_plans import key_of
 
 CONTROL = "records.md, the control topic"
 # Room for the plans of the rules behind it.

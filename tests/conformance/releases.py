@@ -7,7 +7,7 @@ from assignor.protocol.acks import AnyAck, Applied, Follows, Refused, Release, T
 from assignor.protocol.marks import HandOverMark, MarkKind
 from tests.conformance.topics import timed_acks
 from tests.conformance.trial import BrokenRuleError, Trial
-from tests.support.commits import Commit, commits_of
+from tests.support.brokers.commits import Commit, commits_of
 
 
 def made_whole(trial: Trial) -> None:

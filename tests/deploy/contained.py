@@ -11,7 +11,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.support.broker import create_topics, produce, small_broker
+from tests.support.brokers.broker import create_topics, produce, small_broker
 
 USER = 65534
 """`nobody`: like the user of the image it has a name, and owns nothing."""

@@ -21,9 +21,9 @@ from pipeline.config.model import ControlConfig
 from pipeline.local.java import find_java
 from tests.deploy.chart import ROOT
 from tests.integration.test_rights import CONTROL, GHOST, OPTIONAL, REQUIRED, WATCHED
-from tests.support.kafka_tools import tool_jars
-from tests.support.page_rights import rights_of
-from tests.support.secured import Right, Secured, secured_broker
+from tests.support.brokers.kafka_tools import tool_jars
+from tests.support.brokers.secured import Right, Secured, secured_broker
+from tests.support.operate.page_rights import rights_of
 
 _PAGE = (ROOT / "deploy" / "docs" / "deploying-security.md").read_text(encoding="utf-8")
 _CLASSES = {

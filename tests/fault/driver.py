@@ -15,8 +15,8 @@ from pipeline.logs import configure
 from pipeline.run.batch.steps import run
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.job import Job
-from tests.support.job import eager_plan
-from tests.support.steps import WatchedSteps
+from tests.support.job.job import eager_plan
+from tests.support.job.steps import WatchedSteps
 
 
 def config(root: str, bootstrap: str, *, dry_run: bool) -> Config:

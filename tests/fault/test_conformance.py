@@ -8,8 +8,8 @@ from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.conformance.assignor import RULES as ASSIGNOR
 from tests.conformance.followers.java_command import COOPERATIVE, EAGER, java_command
 from tests.conformance.hand_over import RULES as HAND_OVER
-from tests.support.conformance_runs import only, python_follower, quick, unkept
-from tests.support.java_jar import java_jar
+from tests.support.conformance.conformance_runs import only, python_follower, quick, unkept
+from tests.support.java.java_jar import java_jar
 
 AWAITS = "Give nothing away until everybody"
 COMMITS = "the new one commits it again"

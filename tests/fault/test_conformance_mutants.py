@@ -9,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.conformance_mutants import MUTANTS, Mutant
-from tests.support.conformance_runs import python_follower, unkept
+from tests.support.conformance.conformance_mutants import MUTANTS, Mutant
+from tests.support.conformance.conformance_runs import python_follower, unkept
 
 _AT_ONCE = 4
 # What becomes of an aborted transaction is for a broker to say, though the group in memory has its word for it.

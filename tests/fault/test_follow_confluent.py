@@ -10,9 +10,9 @@ from typing import Any
 
 from assignor.protocol.acks import Applied, Release, Taken, Void
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.follow_plans import at_random
-from tests.support.follow_processes import Processes
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.followers.follow_plans import at_random
+from tests.support.followers.follow_processes import Processes
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.follow_crowd import SESSION_MS, Crowd, all_moved, few_moved
+from tests.support.followers.follow_crowd import SESSION_MS, Crowd, all_moved, few_moved
 
 log = logging.getLogger(__name__)
 

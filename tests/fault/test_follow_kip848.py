@@ -12,11 +12,11 @@ from assignor.protocol.acks import Applied, Follows, Refused
 from assignor.protocol.migration import why_not
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import admin_client, create_offsets_topic, small_broker
-from tests.support.commits import set_back
-from tests.support.follow_processes import Base, Processes
-from tests.support.plugin_members import Members
-from tests.support.plugin_setup import PluginSetup, all_to_one
+from tests.support.brokers.broker import admin_client, create_offsets_topic, small_broker
+from tests.support.brokers.commits import set_back
+from tests.support.followers.follow_processes import Base, Processes
+from tests.support.followers.plugin_members import Members
+from tests.support.followers.plugin_setup import PluginSetup, all_to_one
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.follow_mixed import run
-from tests.support.java_jar import java_jar
+from tests.support.followers.follow_mixed import run
+from tests.support.java.java_jar import java_jar
 
 
 @pytest.mark.timeout(600)

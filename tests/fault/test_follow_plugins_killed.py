@@ -10,11 +10,11 @@ import pytest
 
 from assignor.strategies.catalogue import RebalanceProtocol
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.follow_hurts import Plans, hurt_in_turn
-from tests.support.follow_processes import Processes
+from tests.support.followers.follow_hurts import Plans, hurt_in_turn
+from tests.support.followers.follow_processes import Processes
 from tests.support.waiting import wait_until
 
-MODULE = "tests.support.plugin_process"
+MODULE = "tests.support.followers.plugin_process"
 EAGER = {"client": "kafka-python", "protocol": RebalanceProtocol.EAGER}
 COOPERATIVE = {"client": "kafka-python", "protocol": RebalanceProtocol.COOPERATIVE}
 AIOKAFKA = {"client": "aiokafka"}

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.follow_plans import one_moved
-from tests.support.follow_processes import Processes
+from tests.support.followers.follow_plans import one_moved
+from tests.support.followers.follow_processes import Processes
 from tests.support.waiting import wait_until
 
 OLD_OWNER = ("following", "stopping", "stopped", "committed", "released")

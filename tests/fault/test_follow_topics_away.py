@@ -6,11 +6,19 @@ from pathlib import Path
 import pytest
 
 from assignor.protocol.acks import Follows
-from tests.support.broker import OFFSETS_TOPIC
-from tests.support.cluster import ProxiedCluster, create_replicated_topics, proxied_cluster
-from tests.support.follow_plans import one_moved
-from tests.support.follow_processes import Processes
-from tests.support.follow_trouble import AWAY, BACK, apply_a_plan, assert_unharmed, both_say, goes_on, start
+from tests.support.brokers.broker import OFFSETS_TOPIC
+from tests.support.brokers.cluster import ProxiedCluster, create_replicated_topics, proxied_cluster
+from tests.support.followers.follow_plans import one_moved
+from tests.support.followers.follow_processes import Processes
+from tests.support.followers.follow_trouble import (
+    AWAY,
+    BACK,
+    apply_a_plan,
+    assert_unharmed,
+    both_say,
+    goes_on,
+    start,
+)
 from tests.support.waiting import wait_until
 
 # Longer than any trouble here: no member is evicted, so none has a reason to stop.

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.follow_hurts import Plans, hurt_in_turn
-from tests.support.follow_processes import Processes
-from tests.support.java_jar import JavaJar, java_jar
-from tests.support.java_members import COOPERATIVE, EAGER
+from tests.support.followers.follow_hurts import Plans, hurt_in_turn
+from tests.support.followers.follow_processes import Processes
+from tests.support.java.java_jar import JavaJar, java_jar
+from tests.support.java.java_members import COOPERATIVE, EAGER
 from tests.support.waiting import wait_until
 
-MODULE = "tests.support.java_process"
+MODULE = "tests.support.java.java_process"
 HURTS = ("kill", "kill", "kill", "stop", "kill", "zombie") * 5
 """Twenty are killed, ten are stopped for longer than their sessions, half of those just before a commit."""
 

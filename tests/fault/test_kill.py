@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.steps import STEP_NAMES
-from tests.support.traffic import Traffic, control_records
-from tests.support.undisturbed import (
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.brokers.traffic import Traffic, control_records
+from tests.support.job.steps import STEP_NAMES
+from tests.support.job.undisturbed import (
     assert_groups_are_told,
     assert_nothing_doubled,
     assert_one_content_per_epoch,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker import small_broker
-from tests.support.forgetting import ForgetfulJob, forgetful_job
+from tests.support.brokers.broker import small_broker
+from tests.support.job.forgetting import ForgetfulJob, forgetful_job
 
 
 @pytest.fixture(scope="module")

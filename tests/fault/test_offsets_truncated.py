@@ -5,11 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker import OFFSETS_TOPIC, produce
-from tests.support.cluster import create_replicated_topics, elect_unclean, in_sync, leaders, small_cluster
-from tests.support.group_records import group_record, member
-from tests.support.inject import commit_record, inject, offsets_partition
-from tests.support.job import RunningJob, job_config, running
+from tests.support.brokers.broker import OFFSETS_TOPIC, produce
+from tests.support.brokers.cluster import (
+    create_replicated_topics,
+    elect_unclean,
+    in_sync,
+    leaders,
+    small_cluster,
+)
+from tests.support.brokers.inject import commit_record, inject, offsets_partition
+from tests.support.groups.group_records import group_record, member
+from tests.support.job.job import RunningJob, job_config, running
 from tests.support.waiting import wait_until
 
 END = 100

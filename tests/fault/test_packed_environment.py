@@ -6,7 +6,7 @@ from pathlib import Path
 import pyspark
 
 from pipeline.local.shipped_code import zipped
-from tests.support.packed_python import pack
+from tests.support.spark.packed_python import pack
 
 _SPARK = Path(pyspark.__file__).parent / "python" / "lib"
 # As Spark starts a worker: its own Python files and the code that was shipped are on the path, and nothing else.

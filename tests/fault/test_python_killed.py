@@ -17,9 +17,13 @@ from deltalake.exceptions import TableNotFoundError
 
 from pipeline.clock import now_ms
 from pipeline.tables.owner import heartbeat
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.traffic import Traffic, control_records
-from tests.support.undisturbed import assert_nothing_doubled, assert_one_content_per_epoch, assert_same_state
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.brokers.traffic import Traffic, control_records
+from tests.support.job.undisturbed import (
+    assert_nothing_doubled,
+    assert_one_content_per_epoch,
+    assert_same_state,
+)
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(1800)

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from pipeline.local.embedded.cluster import EmbeddedCluster
-from tests.support import kafka_tools
-from tests.support.broker import OFFSETS_TOPIC, create_offsets_topic, create_topics, produce
-from tests.support.cluster import leaders, small_cluster
-from tests.support.commits import commit_everywhere
-from tests.support.job import NO_GUARDS, Row, read_table
-from tests.support.packed_python import pack
-from tests.support.spark_cluster import SparkCluster, children, command_line
-from tests.support.submitted_driver import Drivers, SubmittedDriver
-from tests.support.traffic import Traffic, control_records
-from tests.support.undisturbed import assert_nothing_doubled, assert_one_content_per_epoch
+from tests.support.brokers import kafka_tools
+from tests.support.brokers.broker import OFFSETS_TOPIC, create_offsets_topic, create_topics, produce
+from tests.support.brokers.cluster import leaders, small_cluster
+from tests.support.brokers.commits import commit_everywhere
+from tests.support.brokers.traffic import Traffic, control_records
+from tests.support.job.job import NO_GUARDS, Row, read_table
+from tests.support.job.undisturbed import assert_nothing_doubled, assert_one_content_per_epoch
+from tests.support.spark.packed_python import pack
+from tests.support.spark.spark_cluster import SparkCluster, children, command_line
+from tests.support.spark.submitted_driver import Drivers, SubmittedDriver
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(3600)

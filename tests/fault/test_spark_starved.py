@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker import create_offsets_topic, create_topics, small_broker
-from tests.support.inject import inject, many_commits
-from tests.support.spark_cluster import SparkCluster
-from tests.support.submitted_driver import SubmittedDriver
+from tests.support.brokers.broker import create_offsets_topic, create_topics, small_broker
+from tests.support.brokers.inject import inject, many_commits
+from tests.support.spark.spark_cluster import SparkCluster
+from tests.support.spark.submitted_driver import SubmittedDriver
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(900)

@@ -15,7 +15,7 @@ from deltalake.exceptions import TableNotFoundError
 from pipeline.config.model import Config
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.tables.owner import heartbeat
-from tests.support.job import read_table, write_config
+from tests.support.job.job import read_table, write_config
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(1800)

@@ -15,9 +15,9 @@ from pipeline.clock import now_ms
 from pipeline.config.model import Config
 from pipeline.operate.health import look
 from pipeline.tables.reading import Tables
-from tests.support.broker import create_topics, produce, small_broker
-from tests.support.job import read_table, write_config
-from tests.support.kafka_tools import describe_offsets
+from tests.support.brokers.broker import create_topics, produce, small_broker
+from tests.support.brokers.kafka_tools import describe_offsets
+from tests.support.job.job import read_table, write_config
 from tests.support.waiting import wait_until
 
 TOPIC, END = "stored", 50

@@ -16,12 +16,12 @@ import pytest
 
 from assignor.protocol.kafka.offsets import encode_group_metadata_key
 from tests.fault.blind_driver import PARTITION
-from tests.support.broker import OFFSETS_TOPIC, produce
-from tests.support.cluster import ProxiedCluster, create_replicated_topics, proxied_cluster
-from tests.support.group_records import group_record, member
-from tests.support.inject import RawRecord, commit_record, inject, offsets_partition
-from tests.support.traffic import talk
-from tests.support.undisturbed import COMMIT, assert_nothing_doubled, assert_same_state, rows
+from tests.support.brokers.broker import OFFSETS_TOPIC, produce
+from tests.support.brokers.cluster import ProxiedCluster, create_replicated_topics, proxied_cluster
+from tests.support.brokers.inject import RawRecord, commit_record, inject, offsets_partition
+from tests.support.brokers.traffic import talk
+from tests.support.groups.group_records import group_record, member
+from tests.support.job.undisturbed import COMMIT, assert_nothing_doubled, assert_same_state, rows
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(3600)

@@ -14,19 +14,19 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.support.broker import OFFSETS_TOPIC, produce
-from tests.support.broker_truth import EVERY_S, BrokerTruth, true_within
-from tests.support.cluster import (
+from tests.support.brokers.broker import OFFSETS_TOPIC, produce
+from tests.support.brokers.broker_truth import EVERY_S, BrokerTruth, true_within
+from tests.support.brokers.cluster import (
     ProxiedCluster,
     create_replicated_topics,
     elect_preferred,
     in_sync,
     proxied_cluster,
 )
-from tests.support.inject import offsets_partition
-from tests.support.job import Row, eager_plan, job_config, running
-from tests.support.steady_groups import SteadyGroups
-from tests.support.table_watch import Seen, TableWatch, is_old
+from tests.support.brokers.inject import offsets_partition
+from tests.support.brokers.steady_groups import SteadyGroups
+from tests.support.job.job import Row, eager_plan, job_config, running
+from tests.support.job.table_watch import Seen, TableWatch, is_old
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(3600)

@@ -19,18 +19,18 @@ from confluent_kafka.admin import AclOperation, ResourceType
 from pipeline.clock import now_ms
 from pipeline.config.load import load
 from pipeline.local.jars import pyspark_jars
-from tests.support import kafka_tools
-from tests.support.broker import OFFSETS_TOPIC, create_topics, produce
-from tests.support.commits import commit_everywhere
-from tests.support.executor_python import linked_python
-from tests.support.job import NO_GUARDS, Row, read_table
-from tests.support.packed_python import pack
-from tests.support.secured import Right, Secured, secured_broker
-from tests.support.spark_cluster import command_line, descendants
-from tests.support.submitted_driver import SubmittedDriver
-from tests.support.traffic import Traffic, control_records
-from tests.support.undisturbed import assert_nothing_doubled, assert_one_content_per_epoch
-from tests.support.yarn import Application, Yarn
+from tests.support.brokers import kafka_tools
+from tests.support.brokers.broker import OFFSETS_TOPIC, create_topics, produce
+from tests.support.brokers.commits import commit_everywhere
+from tests.support.brokers.secured import Right, Secured, secured_broker
+from tests.support.brokers.traffic import Traffic, control_records
+from tests.support.job.job import NO_GUARDS, Row, read_table
+from tests.support.job.undisturbed import assert_nothing_doubled, assert_one_content_per_epoch
+from tests.support.spark.executor_python import linked_python
+from tests.support.spark.packed_python import pack
+from tests.support.spark.spark_cluster import command_line, descendants
+from tests.support.spark.submitted_driver import SubmittedDriver
+from tests.support.spark.yarn import Application, Yarn
 
 pytestmark = pytest.mark.timeout(1800)
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import create_offsets_topic
-from tests.support.oauth import OAuthBroker, oauth_broker
-from tests.support.plugin_setup import PluginSetup
-from tests.support.secured import Secured, secured_broker
+from tests.support.brokers.broker import create_offsets_topic
+from tests.support.brokers.oauth import OAuthBroker, oauth_broker
+from tests.support.brokers.secured import Secured, secured_broker
+from tests.support.followers.plugin_setup import PluginSetup
 
 
 @pytest.fixture(scope="session")

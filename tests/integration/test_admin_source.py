@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, TopicPartition
 from pipeline.config.model import Config, SourceConfig
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.run.batch.steps import run
-from tests.support.broker import create_topics, produce
-from tests.support.job import RunningJob, job_config, running
+from tests.support.brokers.broker import create_topics, produce
+from tests.support.job.job import RunningJob, job_config, running
 
 TOPIC, GROUP, SILENT = "admin-job", "admin-job-group", "admin-job-quiet"
 

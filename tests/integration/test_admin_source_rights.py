@@ -28,9 +28,9 @@ from pipeline.errors import AccessRefusedError
 from pipeline.kafka import cluster
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.assembly import admin_client
-from tests.support.broker import create_topics, produce
-from tests.support.here_job import HereJob
-from tests.support.secured import Right, Secured
+from tests.support.brokers.broker import create_topics, produce
+from tests.support.brokers.secured import Right, Secured
+from tests.support.job.here_job import HereJob
 from tests.support.waiting import wait_until
 
 USER, WATCHED, GROUP = "admin-source", "admin-watched", "admin-group"

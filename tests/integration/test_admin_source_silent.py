@@ -12,11 +12,11 @@ from confluent_kafka import Consumer, TopicPartition
 
 from pipeline.config.model import SourceConfig
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from tests.support.broker import produce
-from tests.support.cluster import ProxiedCluster, create_replicated_topics, proxied_cluster
-from tests.support.here_job import HereJob
-from tests.support.inject import offsets_partition
-from tests.support.job import job_config
+from tests.support.brokers.broker import produce
+from tests.support.brokers.cluster import ProxiedCluster, create_replicated_topics, proxied_cluster
+from tests.support.brokers.inject import offsets_partition
+from tests.support.job.here_job import HereJob
+from tests.support.job.job import job_config
 from tests.support.waiting import wait_until
 
 TOPIC, END = "admin-silent", 30

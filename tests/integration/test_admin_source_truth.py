@@ -15,13 +15,13 @@ from pipeline.config.model import SourceConfig
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
 from pipeline.tables.store import Store
-from tests.support import kafka_tools
-from tests.support.broker import admin_client, small_broker
-from tests.support.groups_zoo import Zoo, zoo
-from tests.support.here_job import HereJob
-from tests.support.job import job_config
-from tests.support.kafka_tools import MemberRow, OffsetRow, StateRow
-from tests.support.zoo_kinds import KINDS
+from tests.support.brokers import kafka_tools
+from tests.support.brokers.broker import admin_client, small_broker
+from tests.support.brokers.kafka_tools import MemberRow, OffsetRow, StateRow
+from tests.support.groups.groups_zoo import Zoo, zoo
+from tests.support.groups.zoo_kinds import KINDS
+from tests.support.job.here_job import HereJob
+from tests.support.job.job import job_config
 
 SAME = (
     *(

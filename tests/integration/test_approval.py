@@ -24,14 +24,14 @@ from pipeline.operate.serve.app import build_app
 from pipeline.run.batch.steps import run
 from pipeline.run.health.monitor import Monitor
 from pipeline.tables.reading import Tables
-from tests.support.asgi import ask
-from tests.support.broker import create_topics, produce
-from tests.support.group_records import group_record, lopsided_group, member
-from tests.support.inject import inject
-from tests.support.job import read_table, running, write_config
-from tests.support.serving import Answer
-from tests.support.steps import AmongGhosts
-from tests.support.traffic import control_records
+from tests.support.brokers.broker import create_topics, produce
+from tests.support.brokers.inject import inject
+from tests.support.brokers.traffic import control_records
+from tests.support.groups.group_records import group_record, lopsided_group, member
+from tests.support.job.job import read_table, running, write_config
+from tests.support.job.steps import AmongGhosts
+from tests.support.operate.asgi import ask
+from tests.support.operate.serving import Answer
 
 _ASK = """
 [[plan.groups]]

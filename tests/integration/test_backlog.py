@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from pipeline.config.model import SourceConfig, TriggerConfig
-from tests.support.broker import create_offsets_topic, create_topics, small_broker
-from tests.support.inject import inject, many_commits
-from tests.support.job import job_config, running
+from tests.support.brokers.broker import create_offsets_topic, create_topics, small_broker
+from tests.support.brokers.inject import inject, many_commits
+from tests.support.job.job import job_config, running
 
 _AN_HOUR_S = 3600
 _MOST = 100

@@ -9,10 +9,10 @@ from pipeline.config.model import ControlConfig
 from pipeline.errors import PublishError
 from pipeline.kafka import cluster
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import admin_client, create_topics, produce
-from tests.support.group_records import lopsided_group
-from tests.support.inject import inject
-from tests.support.job import RunningJob, eager_plan, job_config
+from tests.support.brokers.broker import admin_client, create_topics, produce
+from tests.support.brokers.inject import inject
+from tests.support.groups.group_records import lopsided_group
+from tests.support.job.job import RunningJob, eager_plan, job_config
 
 _LIMIT = "max.message.bytes"
 _AROUND = 4096

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import create_topics
-from tests.support.group_records import lopsided_group
-from tests.support.inject import inject, offsets_partition, open_transaction
-from tests.support.job import eager_plan, job_config, running
+from tests.support.brokers.broker import create_topics
+from tests.support.brokers.inject import inject, offsets_partition, open_transaction
+from tests.support.groups.group_records import lopsided_group
+from tests.support.job.job import eager_plan, job_config, running
 
 LATER = "held-later"
 

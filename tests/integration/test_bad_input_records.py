@@ -15,10 +15,16 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from assignor.protocol.kafka.offsets import encode_group_metadata_key
 from pipeline.config.model import GroupRule
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import OFFSETS_TOPIC, create_offsets_topic, create_topics, produce, small_broker
-from tests.support.group_records import group_record, member
-from tests.support.inject import RawRecord, commit_record, inject, offsets_partition
-from tests.support.job import RunningJob, eager_plan, job_config, running
+from tests.support.brokers.broker import (
+    OFFSETS_TOPIC,
+    create_offsets_topic,
+    create_topics,
+    produce,
+    small_broker,
+)
+from tests.support.brokers.inject import RawRecord, commit_record, inject, offsets_partition
+from tests.support.groups.group_records import group_record, member
+from tests.support.job.job import RunningJob, eager_plan, job_config, running
 
 ORDERS = "orders"
 END = 40

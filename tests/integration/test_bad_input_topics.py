@@ -12,10 +12,10 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from tests.support.broker import admin_client, create_topics, produce, small_broker
-from tests.support.group_records import group_record, member
-from tests.support.inject import commit_record, inject
-from tests.support.job import RunningJob, job_config, running
+from tests.support.brokers.broker import admin_client, create_topics, produce, small_broker
+from tests.support.brokers.inject import commit_record, inject
+from tests.support.groups.group_records import group_record, member
+from tests.support.job.job import RunningJob, job_config, running
 from tests.support.waiting import wait_until
 
 ENDS = {

@@ -8,22 +8,22 @@ import pytest
 
 from pipeline.config.model import StartConfig
 from pipeline.planning.reasons import DRY_RUN, NO_MEMBERS
-from tests.support.broker import (
+from tests.support.brokers.broker import (
     OFFSETS_PARTITIONS,
     create_offsets_topic,
     create_topics,
     produce,
     small_broker,
 )
-from tests.support.group_records import lopsided_group
-from tests.support.inject import (
+from tests.support.brokers.inject import (
     commit_in_transaction,
     commit_record,
     inject,
     offsets_partition,
     open_transaction,
 )
-from tests.support.job import RunningJob, health_of, job_config, running
+from tests.support.groups.group_records import lopsided_group
+from tests.support.job.job import RunningJob, health_of, job_config, running
 
 ORDERS = "orders"
 END = 20

@@ -12,14 +12,14 @@ from confluent_kafka.admin import AclOperation, ResourceType
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.embedded.config import HOST, free_port
 from pipeline.local.java import find_tool
-from tests.support.broker import SMALL, admin_client, create_offsets_topic, create_topics, produce
-from tests.support.broker_group import BrokerGroup, ConfluentMember, java_member
-from tests.support.broker_jar import ASSIGNOR, NEWEST, OF_THE_DEMO, OLDEST, brokers_with_jar
-from tests.support.java_apps import Owned
-from tests.support.java_jar import java_jar
-from tests.support.java_members import JavaHost, JavaMember
-from tests.support.plugin_members import Members, PluginMember
-from tests.support.secured import secured_broker
+from tests.support.brokers.broker import SMALL, admin_client, create_offsets_topic, create_topics, produce
+from tests.support.brokers.secured import secured_broker
+from tests.support.followers.broker_group import BrokerGroup, ConfluentMember, java_member
+from tests.support.followers.plugin_members import Members, PluginMember
+from tests.support.java.broker_jar import ASSIGNOR, NEWEST, OF_THE_DEMO, OLDEST, brokers_with_jar
+from tests.support.java.java_apps import Owned
+from tests.support.java.java_jar import java_jar
+from tests.support.java.java_members import JavaHost, JavaMember
 from tests.support.waiting import wait_until
 
 PARTITIONS = 6

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.broker import OFFSETS_TOPIC, create_topics, produce
-from tests.support.cluster import ProxiedCluster, create_replicated_topics, proxied_cluster
-from tests.support.group_records import group_record, member
-from tests.support.inject import commit_record, inject, offsets_partition
-from tests.support.job import Row, RunningJob, eager_plan, job_config, running
+from tests.support.brokers.broker import OFFSETS_TOPIC, create_topics, produce
+from tests.support.brokers.cluster import ProxiedCluster, create_replicated_topics, proxied_cluster
+from tests.support.brokers.inject import commit_record, inject, offsets_partition
+from tests.support.groups.group_records import group_record, member
+from tests.support.job.job import Row, RunningJob, eager_plan, job_config, running
 
 ORDERS = "orders"
 TRIGGER_S, TIMEOUT_S = 1, 5

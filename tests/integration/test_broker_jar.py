@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from pipeline.local.jars import resolve
-from tests.support.broker_jar import OLDEST, ROOT, broker_jar
+from tests.support.java.broker_jar import OLDEST, ROOT, broker_jar
 
 BUILD = ROOT / "deploy/java/build.py"
 NAME = "lagwise-broker-assignor"

@@ -16,7 +16,7 @@ import pytest
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.conformance.assignor import RULES as ASSIGNOR
 from tests.conformance.hand_over import RULES as HAND_OVER
-from tests.support.conformance_runs import only, python_follower, quick, unkept
+from tests.support.conformance.conformance_runs import only, python_follower, quick, unkept
 
 ROOT = Path(__file__).parents[2]
 EXPIRY = "Follow nothing past valid_until."

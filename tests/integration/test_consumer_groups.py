@@ -10,10 +10,10 @@ import pytest
 
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.operate.listings.groups import assignment_text
-from tests.support import kafka_tools
-from tests.support.broker import admin_client, create_offsets_topic, create_topics, small_broker
-from tests.support.group_log import GroupLog
-from tests.support.kip848_member import Member
+from tests.support.brokers import kafka_tools
+from tests.support.brokers.broker import admin_client, create_offsets_topic, create_topics, small_broker
+from tests.support.brokers.group_log import GroupLog
+from tests.support.groups.kip848_member import Member
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.java import find_java, find_tool
 from pipeline.publish.claim import is_claim
 from pipeline.tables.reading import Tables
-from tests.support.serving import get
+from tests.support.operate.serving import get
 from tests.support.waiting import wait_until
 
 _FOLDER = Path(".lagwise/demo")

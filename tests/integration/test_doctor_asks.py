@@ -15,10 +15,10 @@ from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.operate.doctor.brokers import ask
 from pipeline.operate.doctor.evidence import read_group, read_stream
 from pipeline.operate.doctor.finding import Finding
-from tests.support.broker import admin_client, create_topics, produce
-from tests.support.patient import Patient, group, lag, now, plan
-from tests.support.plans import plan as published
-from tests.support.secured import Secured
+from tests.support.brokers.broker import admin_client, create_topics, produce
+from tests.support.brokers.secured import Secured
+from tests.support.followers.plans import plan as published
+from tests.support.operate.patient import Patient, group, lag, now, plan
 from tests.support.waiting import wait_until
 
 NO_GROUP = "Kafka has no consumer group of this name"

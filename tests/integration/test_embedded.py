@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, Kaf
 from pipeline.errors import BrokerUnavailableError
 from pipeline.local.embedded import broker as embedded
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import (
+from tests.support.brokers.broker import (
     SMALL,
     admin_client,
     create_offsets_topic,
@@ -20,7 +20,7 @@ from tests.support.broker import (
     produce,
     small_broker,
 )
-from tests.support.broker_command import lagwise_broker
+from tests.support.brokers.broker_command import lagwise_broker
 from tests.support.waiting import wait_until
 
 

@@ -12,7 +12,7 @@ from confluent_kafka.admin import NewTopic, OffsetSpec
 
 from pipeline.errors import BrokerUnavailableError
 from pipeline.local.embedded.cluster import EmbeddedCluster
-from tests.support.broker import (
+from tests.support.brokers.broker import (
     OFFSETS_TOPIC,
     admin_client,
     create_offsets_topic,
@@ -20,8 +20,8 @@ from tests.support.broker import (
     is_alive,
     produce,
 )
-from tests.support.broker_command import lagwise_broker
-from tests.support.cluster import (
+from tests.support.brokers.broker_command import lagwise_broker
+from tests.support.brokers.cluster import (
     ProxiedCluster,
     create_replicated_topics,
     elect_preferred,

@@ -15,7 +15,7 @@ from pipeline.errors import QueryFailedError
 from pipeline.run.batch import lag
 from pipeline.run.tasks.tables import LagFold
 from pipeline.tables.reading import Tables
-from tests.support.forgetting import ForgetfulJob, State, forgetful_job
+from tests.support.job.forgetting import ForgetfulJob, State, forgetful_job
 
 ATTEMPTS = 4
 """Of a task, see `run.session`."""

@@ -8,7 +8,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message, TopicPartitio
 
 from assignor.clients.confluent import Follower
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import create_topics, produce
+from tests.support.brokers.broker import create_topics, produce
 from tests.support.waiting import wait_until
 
 TOPIC = "api-topic"

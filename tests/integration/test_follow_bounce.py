@@ -14,17 +14,17 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from assignor.clients.kafka_python import COOPERATIVE
 from assignor.protocol.acks import Applied, Follows, Release
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.flow import Flow
-from tests.support.follow_processes import Base, Processes
-from tests.support.plugin_members import (
+from tests.support.brokers.flow import Flow
+from tests.support.followers.follow_processes import Base, Processes
+from tests.support.followers.plugin_members import (
     AiokafkaMember,
     KafkaPythonMember,
     Members,
     PartitionKey,
     PluginMember,
 )
-from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
-from tests.support.stays import overlapping
+from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
+from tests.support.followers.stays import overlapping
 from tests.support.waiting import wait_until
 
 

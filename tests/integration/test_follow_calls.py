@@ -8,8 +8,8 @@ from confluent_kafka.admin import AclOperation, ResourceType
 
 from assignor.clients.confluent import Follower, TransactionsUnsupportedError
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import create_topics, produce
-from tests.support.secured import Secured
+from tests.support.brokers.broker import create_topics, produce
+from tests.support.brokers.secured import Secured
 from tests.support.waiting import wait_until
 
 

@@ -15,9 +15,9 @@ from assignor.protocol.kafka.group_metadata import decode_group_metadata
 from assignor.protocol.kafka.offsets import group_id_of, record_type_of
 from assignor.protocol.kafka.record_types import RecordType
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC, create_topics
-from tests.support.follow_plans import one_moved
-from tests.support.follow_processes import Processes
+from tests.support.brokers.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC, create_topics
+from tests.support.followers.follow_plans import one_moved
+from tests.support.followers.follow_processes import Processes
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)

@@ -13,11 +13,11 @@ from confluent_kafka import Producer
 from assignor.protocol import acks as ack_records
 from assignor.protocol.acks import AnyAck, Applied, Follows, Release, Taken
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.commits import marks_of, set_back
-from tests.support.follow_forger import KINDS, Replay, as_ack, at_random
-from tests.support.follow_plans import at_random as target_at_random
-from tests.support.follow_plans import one_moved
-from tests.support.follow_processes import Processes
+from tests.support.brokers.commits import marks_of, set_back
+from tests.support.followers.follow_forger import KINDS, Replay, as_ack, at_random
+from tests.support.followers.follow_plans import at_random as target_at_random
+from tests.support.followers.follow_plans import one_moved
+from tests.support.followers.follow_processes import Processes
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)

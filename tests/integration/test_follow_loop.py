@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 from assignor.protocol.ranges import parse_ranges
 from pipeline.config.model import ControlConfig, KafkaConfig
 from pipeline.operate.cli.app import app
-from tests.support.follow_processes import Processes
-from tests.support.job import NO_GUARDS, RunningJob, eager_plan, job_config, running
-from tests.support.page_rights import rights_of
-from tests.support.secured import Right, Secured
+from tests.support.brokers.secured import Right, Secured
+from tests.support.followers.follow_processes import Processes
+from tests.support.job.job import NO_GUARDS, RunningJob, eager_plan, job_config, running
+from tests.support.operate.page_rights import rights_of
 
 COMMANDS, OTHER_ACKS = "loop-commands", "loop-other-acks"
 _MOST_TRIES = 12

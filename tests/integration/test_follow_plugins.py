@@ -8,9 +8,9 @@ import pytest
 
 from assignor.clients.kafka_python import COOPERATIVE
 from assignor.protocol.acks import Applied, Refused
-from tests.support.broker import create_topics
-from tests.support.plugin_members import KafkaPythonMember, Members, PartitionKey, PluginMember
-from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
+from tests.support.brokers.broker import create_topics
+from tests.support.followers.plugin_members import KafkaPythonMember, Members, PartitionKey, PluginMember
+from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.waiting import wait_until
 
 

@@ -14,13 +14,13 @@ from assignor.clients.plugin.membership import under_strategy
 from assignor.protocol.kafka.offsets import group_id_of, record_type_of
 from assignor.protocol.kafka.record_types import RecordType
 from pipeline.decode.groups import group_rows
-from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC, produce
-from tests.support.flow import Flow
-from tests.support.java_consumers import java_consumer
-from tests.support.plugin_members import AiokafkaMember, KafkaPythonMember, Members, PluginMember
-from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
-from tests.support.raw_records import raw
-from tests.support.stays import overlapping
+from tests.support.brokers.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC, produce
+from tests.support.brokers.flow import Flow
+from tests.support.brokers.raw_records import raw
+from tests.support.followers.plugin_members import AiokafkaMember, KafkaPythonMember, Members, PluginMember
+from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
+from tests.support.followers.stays import overlapping
+from tests.support.java.java_consumers import java_consumer
 from tests.support.waiting import wait_until
 
 STRATEGY = "constrained-cooperative-sticky"

@@ -9,10 +9,10 @@ import pytest
 from assignor.clients.aiokafka import background as of_aiokafka
 from assignor.clients.kafka_python import background as of_kafka_python
 from assignor.protocol.acks import Applied
-from tests.support.flow import Flow
-from tests.support.plugin_members import Members, PartitionKey
-from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
-from tests.support.troubled import KINDS, Troubled, troubled_broker
+from tests.support.brokers.flow import Flow
+from tests.support.brokers.troubled import KINDS, Troubled, troubled_broker
+from tests.support.followers.plugin_members import Members, PartitionKey
+from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.waiting import wait_until
 
 

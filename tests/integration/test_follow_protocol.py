@@ -9,10 +9,10 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.structs import OffsetAndMetadata
 
 from assignor.clients.kafka_python import COOPERATIVE, default_assignors
-from tests.support.flow import Flow
-from tests.support.plugin_members import KafkaPythonMember, Members, PartitionKey
-from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
-from tests.support.stays import overlapping
+from tests.support.brokers.flow import Flow
+from tests.support.followers.plugin_members import KafkaPythonMember, Members, PartitionKey
+from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
+from tests.support.followers.stays import overlapping
 from tests.support.waiting import wait_until
 
 LATE = "committed for a lost partition"

@@ -18,11 +18,19 @@ from confluent_kafka.admin import (
 )
 
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import admin_client, create_topics
-from tests.support.follow_plans import one_moved
-from tests.support.follow_processes import Processes
-from tests.support.follow_trouble import AWAY, BACK, apply_a_plan, assert_unharmed, both_say, goes_on, start
-from tests.support.secured import Right, Secured
+from tests.support.brokers.broker import admin_client, create_topics
+from tests.support.brokers.secured import Right, Secured
+from tests.support.followers.follow_plans import one_moved
+from tests.support.followers.follow_processes import Processes
+from tests.support.followers.follow_trouble import (
+    AWAY,
+    BACK,
+    apply_a_plan,
+    assert_unharmed,
+    both_say,
+    goes_on,
+    start,
+)
 from tests.support.waiting import wait_until
 
 Make: TypeAlias = Callable[[str], Processes]

@@ -5,7 +5,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from pipeline.kafka.ghosts import Brokers
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import admin_client, create_topics
+from tests.support.brokers.broker import admin_client, create_topics
 from tests.support.waiting import wait_until
 
 KEYS = (("ghosts", 0), ("ghosts", 1))

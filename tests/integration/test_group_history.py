@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 
 from pipeline.config.model import RatesConfig
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import admin_client, create_topics, produce
-from tests.support.job import RunningJob, job_config, running
+from tests.support.brokers.broker import admin_client, create_topics, produce
+from tests.support.job.job import RunningJob, job_config, running
 
 Row = dict[str, Any]
 TOPICS = {"history-a": 4, "history-b": 2}

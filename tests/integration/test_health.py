@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.embedded.config import free_port
 from pipeline.operate.cli.app import app
-from tests.support.job import write_config
-from tests.support.prometheus_text import parse
-from tests.support.serving import get, serving
+from tests.support.job.job import write_config
+from tests.support.operate.prometheus_text import parse
+from tests.support.operate.serving import get, serving
 from tests.support.waiting import wait_until
 
 TRIGGER_S = 5

@@ -5,8 +5,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 
 from assignor.protocol.kafka.offsets import decode_offset_commit_value
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import OFFSETS_TOPIC, create_offsets_topic, create_topics, small_broker
-from tests.support.inject import (
+from tests.support.brokers.broker import OFFSETS_TOPIC, create_offsets_topic, create_topics, small_broker
+from tests.support.brokers.inject import (
     RawRecord,
     commit_in_transaction,
     commit_record,

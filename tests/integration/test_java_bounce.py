@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests.support.broker import admin_client
-from tests.support.flow import Flow
-from tests.support.java_jar import java_jar
-from tests.support.java_members import (
+from tests.support.brokers.broker import admin_client
+from tests.support.brokers.flow import Flow
+from tests.support.followers.plugin_members import Members
+from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup
+from tests.support.followers.stays import overlapping
+from tests.support.java.java_jar import java_jar
+from tests.support.java.java_members import (
     COOPERATIVE,
     COOPERATIVE_STICKY,
     EAGER,
@@ -21,9 +24,6 @@ from tests.support.java_members import (
     java_member,
     none_failed,
 )
-from tests.support.plugin_members import Members
-from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup
-from tests.support.stays import overlapping
 from tests.support.waiting import wait_until
 
 

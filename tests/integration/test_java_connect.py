@@ -14,12 +14,12 @@ import pytest
 from assignor.protocol.acks import Applied, Refused
 from pipeline.local.jars import resolve
 from pipeline.local.java import find_java
-from tests.support.broker import admin_client
-from tests.support.flow import Flow
-from tests.support.java_apps import JavaApp, owned, settled
-from tests.support.java_jar import LOGGER, NEWEST, java_jar
-from tests.support.java_members import COOPERATIVE, EAGER, JavaHost, JavaMember, properties
-from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
+from tests.support.brokers.broker import admin_client
+from tests.support.brokers.flow import Flow
+from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
+from tests.support.java.java_apps import JavaApp, owned, settled
+from tests.support.java.java_jar import LOGGER, NEWEST, java_jar
+from tests.support.java.java_members import COOPERATIVE, EAGER, JavaHost, JavaMember, properties
 from tests.support.waiting import wait_until
 
 CONNECT = tuple(f"org.apache.kafka:connect-{name}:{NEWEST}" for name in ("runtime", "file"))

@@ -7,9 +7,12 @@ import pytest
 from confluent_kafka.admin import AclOperation, ResourceType
 
 from assignor.protocol.acks import Applied, Refused
-from tests.support.broker import admin_client, create_topics, produce
-from tests.support.java_jar import JavaJar, java_jar
-from tests.support.java_members import (
+from tests.support.brokers.broker import admin_client, create_topics, produce
+from tests.support.brokers.secured import Secured
+from tests.support.followers.plugin_members import Members, PartitionKey
+from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
+from tests.support.java.java_jar import JavaJar, java_jar
+from tests.support.java.java_members import (
     COOPERATIVE,
     EAGER,
     JavaHost,
@@ -19,9 +22,6 @@ from tests.support.java_members import (
     none_failed,
     properties,
 )
-from tests.support.plugin_members import Members, PartitionKey
-from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
-from tests.support.secured import Secured
 from tests.support.waiting import wait_until
 
 MOST_LINES_OF_THE_CLIENT = 3 * 200

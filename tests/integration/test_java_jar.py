@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.local.jars import resolve
-from tests.support.java_apps import SOURCES as APPS
-from tests.support.java_jar import ROOT, SOURCES, VERSIONS, java_jar
+from tests.support.java.java_apps import SOURCES as APPS
+from tests.support.java.java_jar import ROOT, SOURCES, VERSIONS, java_jar
 
 BUILD = ROOT / "deploy/java/build.py"
 OLDEST = VERSIONS[0]

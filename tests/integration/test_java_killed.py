@@ -4,9 +4,9 @@ import signal
 from pathlib import Path
 
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.follow_processes import Processes
-from tests.support.java_jar import java_jar
-from tests.support.java_members import COOPERATIVE
+from tests.support.followers.follow_processes import Processes
+from tests.support.java.java_jar import java_jar
+from tests.support.java.java_members import COOPERATIVE
 from tests.support.waiting import wait_until
 
 
@@ -25,7 +25,7 @@ def begin_to_apply(processes: Processes, base: dict[str, list[int]], generation:
 
 def test_nothing_is_lost_and_nothing_has_two_owners(broker: EmbeddedBroker, tmp_path: Path) -> None:
     options = {"command": java_jar().command("lagwise.follow.Members"), "assignor": COOPERATIVE}
-    module = "tests.support.java_process"
+    module = "tests.support.java.java_process"
     with Processes(broker.bootstrap_servers, "java-killed", tmp_path, module=module) as processes:
         for who in "abc":
             processes.start(who, **options)

@@ -6,10 +6,10 @@ import pytest
 
 from assignor.protocol.acks import Refused
 from assignor.strategies.catalogue import RebalanceProtocol
-from tests.support.java_jar import java_jar
-from tests.support.java_members import OF_PROTOCOL, JavaHost, apply, java_member, none_failed
-from tests.support.plugin_members import Members
-from tests.support.plugin_setup import PluginSetup
+from tests.support.followers.plugin_members import Members
+from tests.support.followers.plugin_setup import PluginSetup
+from tests.support.java.java_jar import java_jar
+from tests.support.java.java_members import OF_PROTOCOL, JavaHost, apply, java_member, none_failed
 from tests.support.waiting import wait_until
 
 

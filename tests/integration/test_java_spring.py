@@ -10,10 +10,10 @@ import pytest
 from assignor.protocol.acks import Applied
 from pipeline.local.jars import resolve
 from pipeline.local.java import find_java
-from tests.support.broker import admin_client
-from tests.support.java_apps import SOURCES, JavaApp, Owned, compiled, owned, settled
-from tests.support.java_jar import VERSIONS, java_jar
-from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
+from tests.support.brokers.broker import admin_client
+from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
+from tests.support.java.java_apps import SOURCES, JavaApp, Owned, compiled, owned, settled
+from tests.support.java.java_jar import VERSIONS, java_jar
 from tests.support.waiting import wait_until
 
 BOOT, SPRING_KAFKA, CLIENTS = "3.5.0", "3.3.6", VERSIONS[0]

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from assignor.protocol.acks import Refused
-from tests.support.java_jar import java_jar
-from tests.support.java_members import (
+from tests.support.followers.plugin_members import Members
+from tests.support.followers.plugin_setup import PluginSetup
+from tests.support.java.java_jar import java_jar
+from tests.support.java.java_members import (
     COOPERATIVE,
     EAGER,
     JavaHost,
@@ -14,8 +16,6 @@ from tests.support.java_members import (
     java_member,
     none_failed,
 )
-from tests.support.plugin_members import Members
-from tests.support.plugin_setup import PluginSetup
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import pytest
 
 from assignor.clients.kafka_python import LagAwareAssignor
 from assignor.strategies.catalogue import RebalanceProtocol
-from tests.support.broker import produce
-from tests.support.java_jar import java_jar
-from tests.support.java_members import JavaHost, java_member, none_failed
-from tests.support.plugin_members import KafkaPythonMember, Members
-from tests.support.plugin_setup import PluginSetup
+from tests.support.brokers.broker import produce
+from tests.support.followers.plugin_members import KafkaPythonMember, Members
+from tests.support.followers.plugin_setup import PluginSetup
+from tests.support.java.java_jar import java_jar
+from tests.support.java.java_members import JavaHost, java_member, none_failed
 
 LAG_AWARE = "lagwise.follow.LagAwareAssignor"
 OF_STRATEGY = {

@@ -10,10 +10,10 @@ from confluent_kafka import Consumer, TopicPartition
 
 from assignor.protocol.acks import Applied
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import create_topics
-from tests.support.follow_processes import Processes
-from tests.support.java_jar import java_jar
-from tests.support.java_members import COOPERATIVE, EAGER
+from tests.support.brokers.broker import create_topics
+from tests.support.followers.follow_processes import Processes
+from tests.support.java.java_jar import java_jar
+from tests.support.java.java_members import COOPERATIVE, EAGER
 from tests.support.waiting import wait_until
 
 
@@ -67,7 +67,7 @@ def test_each_record_is_copied_once_through_plans_a_late_commit_and_a_kill(
         "copies_to": copies,
     }
     with Processes(
-        broker.bootstrap_servers, name, tmp_path, module="tests.support.java_process"
+        broker.bootstrap_servers, name, tmp_path, module="tests.support.java.java_process"
     ) as processes:
         for who in "abc":
             processes.start(who, **options)

@@ -12,8 +12,14 @@ from pipeline.kafka.sources.log_offsets.ask import ask, shares
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
 from pipeline.kafka.sources.records.ends import EndsAsker
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import admin_client, create_offsets_topic, create_topics, produce, small_broker
-from tests.support.inject import open_transaction
+from tests.support.brokers.broker import (
+    admin_client,
+    create_offsets_topic,
+    create_topics,
+    produce,
+    small_broker,
+)
+from tests.support.brokers.inject import open_transaction
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.broker

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.forgetting import ForgetfulJob, forgetful_job
-from tests.support.inject import offsets_partition
+from tests.support.brokers.inject import offsets_partition
+from tests.support.job.forgetting import ForgetfulJob, forgetful_job
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from assignor.protocol.migration import why_not
 from pipeline.config.model import ControlConfig
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.operate.cli.app import app
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.follow_processes import Processes
-from tests.support.job import eager_plan, job_config, running
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.followers.follow_processes import Processes
+from tests.support.job.job import eager_plan, job_config, running
 
 
 def test_plan_is_refused_on_a_broker_with_kafkas_own_default_and_the_command_says_why(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support.broker import small_broker
-from tests.support.forgetting import ForgetfulJob
-from tests.support.frames import NOW_MS, arrow
-from tests.support.job import RunningJob, read_table, running
-from tests.support.object_store import BUCKET, ObjectStore, object_store
+from tests.support.brokers.broker import small_broker
+from tests.support.job.forgetting import ForgetfulJob
+from tests.support.job.frames import NOW_MS, arrow
+from tests.support.job.job import RunningJob, read_table, running
+from tests.support.spark.object_store import BUCKET, ObjectStore, object_store
 
 
 class StoredJob(ForgetfulJob):

@@ -13,7 +13,7 @@ from pipeline.config.model import Config
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.run.batch.steps import run
 from pipeline.tables.store import Store
-from tests.support.broker import (
+from tests.support.brokers.broker import (
     OFFSETS_PARTITIONS,
     OFFSETS_TOPIC,
     admin_client,
@@ -21,9 +21,9 @@ from tests.support.broker import (
     produce,
     small_broker,
 )
-from tests.support.inject import offsets_partition
-from tests.support.job import RunningJob, health_of, job_config, running
-from tests.support.kafka_tools import describe_offsets
+from tests.support.brokers.inject import offsets_partition
+from tests.support.brokers.kafka_tools import describe_offsets
+from tests.support.job.job import RunningJob, health_of, job_config, running
 from tests.support.waiting import wait_until
 
 TOPIC, PARTITIONS, END = "cut", 3, 50

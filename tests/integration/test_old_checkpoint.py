@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.forgetting import ForgetfulJob, forgetful_job
+from tests.support.job.forgetting import ForgetfulJob, forgetful_job
 
 READ_AGAIN = "read again from its start"
 

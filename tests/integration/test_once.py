@@ -10,10 +10,10 @@ import pytest
 
 from pipeline.config.model import Config, StartConfig
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import OFFSETS_PARTITIONS, create_topics, produce
-from tests.support.group_records import group_record, member
-from tests.support.inject import commit_record, inject, open_transaction
-from tests.support.job import RunningJob, job_config, read_table, write_config
+from tests.support.brokers.broker import OFFSETS_PARTITIONS, create_topics, produce
+from tests.support.brokers.inject import commit_record, inject, open_transaction
+from tests.support.groups.group_records import group_record, member
+from tests.support.job.job import RunningJob, job_config, read_table, write_config
 
 REPOSITORY = Path(__file__).parents[2]
 COMMANDS = {

@@ -21,7 +21,7 @@ from pipeline.operate.cli.app import app
 from pipeline.operate.cli.orders.change import pin
 from pipeline.operate.cli.orders.standing import stand
 from pipeline.operate.cli.orders.topic import orders_topic
-from tests.support.broker import admin_client, create_topics
+from tests.support.brokers.broker import admin_client, create_topics
 from tests.support.waiting import wait_until
 
 _CONFIG = """

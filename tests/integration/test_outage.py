@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.embedded.config import free_port
-from tests.support.broker import SMALL, create_topics, produce
-from tests.support.inject import commit_record, inject
-from tests.support.job import RunningJob, health_of, job_config
+from tests.support.brokers.broker import SMALL, create_topics, produce
+from tests.support.brokers.inject import commit_record, inject
+from tests.support.job.job import RunningJob, health_of, job_config
 
 AWAY_S = 20.0
 ORDERS = "orders"

@@ -6,10 +6,10 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from pipeline.config.model import ControlConfig
-from tests.support.broker import admin_client, create_topics, produce, small_broker
-from tests.support.group_records import lopsided_group
-from tests.support.inject import commit_record, inject
-from tests.support.job import RunningJob, eager_plan, job_config, running
+from tests.support.brokers.broker import admin_client, create_topics, produce, small_broker
+from tests.support.brokers.inject import commit_record, inject
+from tests.support.groups.group_records import lopsided_group
+from tests.support.job.job import RunningJob, eager_plan, job_config, running
 
 TOPIC, GROUP = "orders", "g"
 CONTROL = ControlConfig()

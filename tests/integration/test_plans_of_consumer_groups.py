@@ -16,11 +16,11 @@ from pipeline.planning.memory import PlanMemory
 from pipeline.planning.state import PlanState, from_json
 from pipeline.planning.step import PlanSettings, Stored, make_plans
 from pipeline.planning.values import Published
-from tests.support.broker import create_offsets_topic, create_topics, small_broker
-from tests.support.frames import NOW_MS, arrow, at
-from tests.support.group_log import GroupLog
-from tests.support.job import NO_GUARDS
-from tests.support.kip848_member import Member
+from tests.support.brokers.broker import create_offsets_topic, create_topics, small_broker
+from tests.support.brokers.group_log import GroupLog
+from tests.support.groups.kip848_member import Member
+from tests.support.job.frames import NOW_MS, arrow, at
+from tests.support.job.job import NO_GUARDS
 from tests.support.waiting import wait_until
 
 Row = dict[str, Any]

@@ -10,7 +10,7 @@ from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.planning.memory import PlanRecord
 from pipeline.publish.claim import Claim
 from pipeline.publish.outbox import EpochsInTopic, Publisher
-from tests.support.broker import create_topics
+from tests.support.brokers.broker import create_topics
 
 FIRST = Claim(owner="a/1/1", host="a", root="/first", tables_id="1")
 SECOND = Claim(owner="b/2/2", host="b", root="/second", tables_id="2")

@@ -15,8 +15,8 @@ from pipeline.kafka.sources.records import consumer as records_consumer
 from pipeline.kafka.sources.records.consumer import ReadSettings, consume
 from pipeline.kafka.sources.records.taking import RECORDS
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import OFFSETS_TOPIC, admin_client, create_topics, produce, small_broker
-from tests.support.inject import commit_in_transaction, offsets_partition
+from tests.support.brokers.broker import OFFSETS_TOPIC, admin_client, create_topics, produce, small_broker
+from tests.support.brokers.inject import commit_in_transaction, offsets_partition
 from tests.support.waiting import wait_until
 
 TIMEOUT_S = 5.0

@@ -10,10 +10,10 @@ from pathlib import Path
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import admin_client, create_topics, produce
-from tests.support.group_records import group_record, member
-from tests.support.inject import commit_record, inject
-from tests.support.job import RunningJob, job_config, running
+from tests.support.brokers.broker import admin_client, create_topics, produce
+from tests.support.brokers.inject import commit_record, inject
+from tests.support.groups.group_records import group_record, member
+from tests.support.job.job import RunningJob, job_config, running
 from tests.support.waiting import wait_until
 
 TOPIC = "made-twice"

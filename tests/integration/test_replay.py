@@ -13,12 +13,12 @@ import pytest
 from pipeline.config.model import HistoryConfig
 from pipeline.run.batch.steps import run
 from pipeline.run.health.monitor import Monitor
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.inject import RawRecord, inject
-from tests.support.job import RunningJob, eager_plan, job_config, read_table
-from tests.support.steps import STEP_NAMES, AmongGhosts, WatchedSteps
-from tests.support.traffic import Traffic, control_records
-from tests.support.undisturbed import (
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.brokers.inject import RawRecord, inject
+from tests.support.brokers.traffic import Traffic, control_records
+from tests.support.job.job import RunningJob, eager_plan, job_config, read_table
+from tests.support.job.steps import STEP_NAMES, AmongGhosts, WatchedSteps
+from tests.support.job.undisturbed import (
     assert_groups_are_told,
     assert_nothing_doubled,
     assert_one_content_per_epoch,

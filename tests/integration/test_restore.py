@@ -11,13 +11,13 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from pipeline.config.model import Config
 from pipeline.tables.backup import back_up
 from pipeline.tables.reading import Tables
-from tests.support.broker import admin_client
-from tests.support.forgetting import ForgetfulJob, forgetful_job
-from tests.support.group_records import group_record, member
-from tests.support.inject import commit_record, inject, offsets_partition
-from tests.support.job import RunningJob, eager_plan, running
-from tests.support.traffic import CONTROL_TOPIC, control_records
-from tests.support.undisturbed import assert_groups_are_told, assert_nothing_doubled, rows
+from tests.support.brokers.broker import admin_client
+from tests.support.brokers.inject import commit_record, inject, offsets_partition
+from tests.support.brokers.traffic import CONTROL_TOPIC, control_records
+from tests.support.groups.group_records import group_record, member
+from tests.support.job.forgetting import ForgetfulJob, forgetful_job
+from tests.support.job.job import RunningJob, eager_plan, running
+from tests.support.job.undisturbed import assert_groups_are_told, assert_nothing_doubled, rows
 
 PLANNED = "planned"
 

@@ -35,8 +35,8 @@ from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.cli.orders.topic import orders_topic
 from pipeline.planning.memory import PlanRecord
 from pipeline.publish.outbox import EpochsInTopic, Publisher
-from tests.support.broker import produce
-from tests.support.secured import Right, Secured
+from tests.support.brokers.broker import produce
+from tests.support.brokers.secured import Right, Secured
 from tests.support.waiting import wait_until
 
 CONTROL = ControlConfig(topic="rights.control", acks_topic="rights.acks", commands_topic="rights.commands")

@@ -13,8 +13,8 @@ from pipeline.config.model import Config
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import path_of
-from tests.support.inject import commit_record, inject
-from tests.support.job import read_table, running, write_config
+from tests.support.brokers.inject import commit_record, inject
+from tests.support.job.job import read_table, running, write_config
 from tests.support.waiting import wait_until
 
 

@@ -14,8 +14,8 @@ from deltalake.exceptions import TableNotFoundError
 
 from pipeline.config.load import load
 from pipeline.config.model import Config
-from tests.support.broker import create_topics, produce, small_broker
-from tests.support.job import EAGER_PLAN, read_table
+from tests.support.brokers.broker import create_topics, produce, small_broker
+from tests.support.job.job import EAGER_PLAN, read_table
 from tests.support.waiting import wait_until
 
 TOPIC, GROUP = "orders", "g"

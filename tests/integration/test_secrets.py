@@ -16,10 +16,10 @@ from pipeline.local.embedded.config import free_ports
 from pipeline.local.jars import resolve_for_spark
 from pipeline.run.session import PACKAGES, build_session
 from pipeline.source.datasource import LagwiseSource
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.event_log import event_log
-from tests.support.inject import commit_record, inject
-from tests.support.job import write_config
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.brokers.inject import commit_record, inject
+from tests.support.job.job import write_config
+from tests.support.spark.event_log import event_log
 from tests.support.waiting import wait_until
 
 REPOSITORY = Path(__file__).parents[2]

@@ -21,12 +21,12 @@ from pipeline.errors import AccessRefusedError
 from pipeline.kafka import cluster
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.operate.cli.app import app
-from tests.support.acks_topic import read_acks
-from tests.support.broker import create_topics, produce
-from tests.support.follow_plans import key_of, plan
-from tests.support.job import RunningJob, job_config
-from tests.support.page_rights import rights_of
-from tests.support.secured import Secured
+from tests.support.brokers.acks_topic import read_acks
+from tests.support.brokers.broker import create_topics, produce
+from tests.support.brokers.secured import Secured
+from tests.support.followers.follow_plans import key_of, plan
+from tests.support.job.job import RunningJob, job_config
+from tests.support.operate.page_rights import rights_of
 from tests.support.waiting import wait_until
 
 TOPIC = ResourceType.TOPIC

@@ -11,12 +11,12 @@ from pipeline.operate.cli.app import app as command
 from pipeline.operate.cli.locations import find_several
 from pipeline.operate.cli.serve import deployment
 from pipeline.operate.serve.app import build_app
-from tests.support.asgi import ask
-from tests.support.broker import create_topics
-from tests.support.cluster_world import cluster_world
-from tests.support.job import write_config
-from tests.support.page_orders import BY_ANN, TOKEN, sent
-from tests.support.prometheus_text import parse
+from tests.support.brokers.broker import create_topics
+from tests.support.job.job import write_config
+from tests.support.operate.asgi import ask
+from tests.support.operate.cluster_world import cluster_world
+from tests.support.operate.page_orders import BY_ANN, TOKEN, sent
+from tests.support.operate.prometheus_text import parse
 
 _TOPIC = "several-clusters.orders"
 

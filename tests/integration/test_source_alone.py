@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from pipeline.local.jars import resolve_for_spark
 from pipeline.run.session import PACKAGES, build_session
 from pipeline.source.datasource import LagwiseSource
-from tests.support.broker import create_offsets_topic, create_topics, produce, small_broker
-from tests.support.group_records import group_record, member
-from tests.support.inject import commit_record, inject
+from tests.support.brokers.broker import create_offsets_topic, create_topics, produce, small_broker
+from tests.support.brokers.inject import commit_record, inject
+from tests.support.groups.group_records import group_record, member
 
 PAGE = Path(__file__).parents[2] / "deploy" / "docs" / "sql.md"
 SPARK_EXAMPLE = re.compile(

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import pytest
 
 from pipeline.config.model import Config
-from tests.support import kafka_tools
-from tests.support.broker import create_offsets_topic, create_topics, produce, small_broker
-from tests.support.commits import commit_everywhere
-from tests.support.job import Row, read_table
-from tests.support.proxy import Proxy
-from tests.support.spark_cluster import SparkCluster
-from tests.support.submitted_driver import Drivers, SubmittedDriver
+from tests.support.brokers import kafka_tools
+from tests.support.brokers.broker import create_offsets_topic, create_topics, produce, small_broker
+from tests.support.brokers.commits import commit_everywhere
+from tests.support.brokers.proxy import Proxy
+from tests.support.job.job import Row, read_table
+from tests.support.spark.spark_cluster import SparkCluster
+from tests.support.spark.submitted_driver import Drivers, SubmittedDriver
 from tests.support.waiting import wait_until
 
 _TOPIC, _PARTITIONS, _GROUPS = "wide", 1000, 52

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import create_offsets_topic, create_topics, produce, small_broker
-from tests.support.event_log import event_log
-from tests.support.group_records import group_record, member
-from tests.support.inject import RawRecord, commit_record, inject
-from tests.support.job import write_config
+from tests.support.brokers.broker import create_offsets_topic, create_topics, produce, small_broker
+from tests.support.brokers.inject import RawRecord, commit_record, inject
+from tests.support.groups.group_records import group_record, member
+from tests.support.job.job import write_config
+from tests.support.spark.event_log import event_log
 
 REPOSITORY = Path(__file__).parents[2]
 GROUPS, PARTITIONS, COMMITS = 5, 4, 200

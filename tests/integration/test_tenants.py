@@ -13,12 +13,12 @@ from pipeline.config.load import load
 from pipeline.config.model import ClusterConfig, ControlConfig
 from pipeline.kafka import cluster
 from pipeline.operate.cli.app import app
-from tests.support.broker import create_topics, produce
-from tests.support.group_records import lopsided_group
-from tests.support.inject import inject
-from tests.support.job import RunningJob, eager_plan, job_config, running
-from tests.support.page_rights import rights_of
-from tests.support.secured import Secured
+from tests.support.brokers.broker import create_topics, produce
+from tests.support.brokers.inject import inject
+from tests.support.brokers.secured import Secured
+from tests.support.groups.group_records import lopsided_group
+from tests.support.job.job import RunningJob, eager_plan, job_config, running
+from tests.support.operate.page_rights import rights_of
 from tests.support.waiting import wait_until
 
 SHOP, BANK, OTHER = "shop-1", "bank-1", "tenantless"

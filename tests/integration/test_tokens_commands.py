@@ -14,9 +14,9 @@ from typer.testing import CliRunner, Result
 
 from pipeline.kafka import tokens
 from pipeline.operate.cli.app import app
-from tests.support.broker import create_topics
-from tests.support.oauth import PROVIDER, OAuthBroker
-from tests.support.oauth_tokens import does, unsecured_jws
+from tests.support.brokers.broker import create_topics
+from tests.support.brokers.oauth import PROVIDER, OAuthBroker
+from tests.support.brokers.oauth_tokens import does, unsecured_jws
 
 COMMANDS = "tokens.commands"
 GONE = "the role of this host is gone"

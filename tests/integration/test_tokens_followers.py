@@ -13,14 +13,14 @@ from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonProvider
 from assignor.clients.confluent import Follower
 from assignor.protocol import control
 from assignor.protocol.acks import Applied, Refused
-from tests.support.follow_plans import key_of, plan
-from tests.support.java_jar import JSON, java_jar
-from tests.support.java_members import EAGER, JavaHost, JavaMember, none_failed, properties
-from tests.support.java_members import apply as apply_and_acknowledge
-from tests.support.oauth import OAuthBroker
-from tests.support.oauth_tokens import LIFE_S, unsecured_jws
-from tests.support.plugin_members import AiokafkaMember, KafkaPythonMember, Members
-from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup
+from tests.support.brokers.oauth import OAuthBroker
+from tests.support.brokers.oauth_tokens import LIFE_S, unsecured_jws
+from tests.support.followers.follow_plans import key_of, plan
+from tests.support.followers.plugin_members import AiokafkaMember, KafkaPythonMember, Members
+from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup
+from tests.support.java.java_jar import JSON, java_jar
+from tests.support.java.java_members import EAGER, JavaHost, JavaMember, none_failed, properties
+from tests.support.java.java_members import apply as apply_and_acknowledge
 from tests.support.waiting import wait_until
 
 _JAAS = (

@@ -10,11 +10,11 @@ from pipeline.config.model import SourceConfig
 from pipeline.errors import AuthenticationError
 from pipeline.kafka import tokens
 from pipeline.operate.cli.app import app
-from tests.support.broker import create_topics, produce
-from tests.support.inject import commit_record, inject
-from tests.support.job import RunningJob, eager_plan, health_of, job_config, running
-from tests.support.oauth import PROVIDER, OAuthBroker
-from tests.support.oauth_tokens import does, processes
+from tests.support.brokers.broker import create_topics, produce
+from tests.support.brokers.inject import commit_record, inject
+from tests.support.brokers.oauth import PROVIDER, OAuthBroker
+from tests.support.brokers.oauth_tokens import does, processes
+from tests.support.job.job import RunningJob, eager_plan, health_of, job_config, running
 
 TOPIC = "tokens-orders"
 GONE = f"kafka.token_provider {PROVIDER} failed: PermissionError: the role of this host is gone"

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import pytest
 
 from pipeline.run.batch.steps import run
-from tests.support import kafka_tools
-from tests.support.broker import old_kafka, small_broker
-from tests.support.groups_zoo import Zoo, zoo
-from tests.support.job import RunningJob, job_config, running
-from tests.support.kafka_tools import MemberRow, OffsetRow, StateRow
-from tests.support.zoo_kinds import KINDS, Commits
+from tests.support.brokers import kafka_tools
+from tests.support.brokers.broker import old_kafka, small_broker
+from tests.support.brokers.kafka_tools import MemberRow, OffsetRow, StateRow
+from tests.support.groups.groups_zoo import Zoo, zoo
+from tests.support.groups.zoo_kinds import KINDS, Commits
+from tests.support.job.job import RunningJob, job_config, running
 
 
 class Truth(NamedTuple):

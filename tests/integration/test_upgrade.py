@@ -15,11 +15,11 @@ from pipeline.local.embedded import broker as embedded
 from pipeline.operate.cli.app import app
 from pipeline.tables.schemas import BY_NAME
 from pipeline.tables.store import Store
-from tests.support.broker import create_offsets_topic, create_topics, produce, small_broker
-from tests.support.group_records import group_record, member
-from tests.support.inject import commit_record, inject
-from tests.support.job import RunningJob, eager_plan, job_config, read_table
-from tests.support.traffic import control_records
+from tests.support.brokers.broker import create_offsets_topic, create_topics, produce, small_broker
+from tests.support.brokers.inject import commit_record, inject
+from tests.support.brokers.traffic import control_records
+from tests.support.groups.group_records import group_record, member
+from tests.support.job.job import RunningJob, eager_plan, job_config, read_table
 
 _STORED = Path(__file__).parents[1] / "data" / "tables-2026-11-21.tar.gz"
 """See the README beside it."""

@@ -19,10 +19,10 @@ from pipeline.tables.schemas import BY_NAME
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from tests.integration.test_upgrade import told
-from tests.support.broker import SMALL, admin_client
-from tests.support.job import RunningJob, eager_plan, job_config, read_table
-from tests.support.traffic import Traffic, control_records
-from tests.support.undisturbed import assert_nothing_doubled, assert_one_content_per_epoch
+from tests.support.brokers.broker import SMALL, admin_client
+from tests.support.brokers.traffic import Traffic, control_records
+from tests.support.job.job import RunningJob, eager_plan, job_config, read_table
+from tests.support.job.undisturbed import assert_nothing_doubled, assert_one_content_per_epoch
 
 _STORED = Path(__file__).parents[1] / "data" / "tables-0.1.0.tar.gz"
 _KEPT = {

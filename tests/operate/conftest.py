@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.table_world import World
+from tests.support.operate.table_world import World
 
 _ENDED_WITHIN_S = 120.0
 

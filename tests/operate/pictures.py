@@ -13,7 +13,7 @@ from playwright.sync_api import Browser
 from tests.operate.browser import browser
 from tests.operate.conftest import lines_until, started_demo
 from tests.operate.test_browser import Theme
-from tests.support.serving import get
+from tests.support.operate.serving import get
 from tests.support.waiting import wait_until
 
 _DOCS = Path(__file__).parents[2] / "deploy" / "docs"

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from pipeline.local.embedded.config import free_port
-from tests.support.monitoring import HOME
-from tests.support.prometheus_text import Series
-from tests.support.serving import get
+from tests.support.operate.monitoring import HOME
+from tests.support.operate.prometheus_text import Series
+from tests.support.operate.serving import get
 from tests.support.waiting import wait_until
 
 _PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus", "amtool": "prometheus-alertmanager"}

@@ -9,9 +9,9 @@ from playwright.sync_api import Browser
 
 from pipeline.local.embedded.config import free_port
 from tests.operate.browser import browser
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.job import eager_plan, job_config, running
-from tests.support.traffic import Traffic
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.brokers.traffic import Traffic
+from tests.support.job.job import eager_plan, job_config, running
 
 _DOCS = Path(__file__).parents[2] / "deploy" / "docs"
 _BATCHES = 40

@@ -19,9 +19,9 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from tests.operate.browser import barriers, browser
 from tests.operate.figures import Cell, shown
-from tests.support.fleet_world import fleet_world
-from tests.support.serving import Serving, serving, serving_app
-from tests.support.table_world import World
+from tests.support.operate.fleet_world import fleet_world
+from tests.support.operate.serving import Serving, serving, serving_app
+from tests.support.operate.table_world import World
 from tests.support.waiting import wait_until
 
 Rows = list[dict[str, Any]]

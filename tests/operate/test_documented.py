@@ -8,9 +8,9 @@ from textwrap import dedent
 from typing import Any
 
 from tests.operate.prometheus import configured, installed
-from tests.support.monitoring import HOME
-from tests.support.serving import serving
-from tests.support.table_world import World
+from tests.support.operate.monitoring import HOME
+from tests.support.operate.serving import serving
+from tests.support.operate.table_world import World
 from tests.support.waiting import wait_until
 
 _PAGE = HOME.parents[1] / "deploy" / "docs" / "monitoring.md"

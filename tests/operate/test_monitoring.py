@@ -10,11 +10,11 @@ from pipeline.run.health.monitor import Monitor
 from pipeline.run.health.port import HealthPort
 from pipeline.tables.owner.heartbeat import Heartbeat
 from tests.operate.prometheus import Prometheus, installed, prometheus
-from tests.support.batches import stamp_of
-from tests.support.dashboards import DASHBOARDS, Query
-from tests.support.monitoring import HOME, TESTS
-from tests.support.serving import serving
-from tests.support.table_world import NOON, World
+from tests.support.job.batches import stamp_of
+from tests.support.operate.dashboards import DASHBOARDS, Query
+from tests.support.operate.monitoring import HOME, TESTS
+from tests.support.operate.serving import serving
+from tests.support.operate.table_world import NOON, World
 from tests.support.waiting import wait_until
 from tests.unit.pipeline.operate.serve.test_groups import member, owned
 from tests.unit.pipeline.operate.serve.test_plans import MADE, state_of

@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 from tests.operate.prometheus import Prometheus, installed, prometheus
-from tests.support.prometheus_text import parse
-from tests.support.serving import Serving, serving
-from tests.support.table_world import World
+from tests.support.operate.prometheus_text import parse
+from tests.support.operate.serving import Serving, serving
+from tests.support.operate.table_world import World
 from tests.support.waiting import wait_until
 from tests.unit.pipeline.operate.serve.test_partitions import HOSTILE
 

@@ -11,7 +11,7 @@ from assignor.model.arrays import Int32s
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from tests.oracle.kafka_assignors import ByMember, Document, KafkaAssignors, KafkaError
-from tests.support import literal_rules
+from tests.support.assignors import literal_rules
 
 _MOST_ROUNDS = 8
 _LATER_GENERATION = 100

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.support.broker_jar import VERSIONS, broker_jar
+from tests.support.java.broker_jar import VERSIONS, broker_jar
 
 CHECKS = 35
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from assignor.clients.plugin.user_data import decode_subscription_data, subscription_data_of
-from tests.support.java_jar import VERSIONS, JavaJar, java_jar, replayed
-from tests.support.java_lives import Document, PythonMember, joined, life
+from tests.support.java.java_jar import VERSIONS, JavaJar, java_jar, replayed
+from tests.support.java.java_lives import Document, PythonMember, joined, life
 
 LIVES = 3800
 

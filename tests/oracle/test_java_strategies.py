@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.java_jar import JavaJar, java_jar
-from tests.support.java_lives import Document
-from tests.support.strategy_worlds import answered, decided, world
+from tests.support.assignors.strategy_worlds import answered, decided, world
+from tests.support.java.java_jar import JavaJar, java_jar
+from tests.support.java.java_lives import Document
 
 CASES = 400
 STRATEGIES = [

@@ -8,7 +8,7 @@ import pytest
 
 from assignor.clients.plugin.user_data import assignment_data_of, subscription_data_of
 from assignor.protocol.ranges import format_ranges
-from tests.support.java_jar import java_jar, replayed
+from tests.support.java.java_jar import java_jar, replayed
 
 FOLDER = Path(__file__).parents[2] / "assignor" / "clients" / "traces" / "leader"
 Document = dict[str, Any]

@@ -16,7 +16,7 @@ from assignor.strategies.handover import next_step
 from assignor.strategies.registry import strategy
 from tests.oracle.judgement import InvalidResultError, kafkas_settled, kafkas_target, merit
 from tests.oracle.kafka_assignors import Document, KafkaAssignors
-from tests.support.groups import owned_by
+from tests.support.assignors.groups import owned_by
 
 
 def _member(*topics: str, generation: int = -1, rack: str | None = None, **owned: list[int]) -> Document:

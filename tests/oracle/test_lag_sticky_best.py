@@ -9,11 +9,11 @@ import pytest
 from assignor.evaluation import validity
 from assignor.evaluation.drain.bound import lower_bound_s
 from assignor.model.group import Group
-from tests.support.annealer import annealed_s
-from tests.support.drain_groups import FREE, lag_sticky, owned, time_s
-from tests.support.drain_judge import soonest_s
-from tests.support.groups import group as build
-from tests.support.groups import member
+from tests.support.assignors.annealer import annealed_s
+from tests.support.assignors.drain_groups import FREE, lag_sticky, owned, time_s
+from tests.support.assignors.drain_judge import soonest_s
+from tests.support.assignors.groups import group as build
+from tests.support.assignors.groups import member
 
 
 def _drawn(seed: int, *, heavy: bool) -> Group:

@@ -6,10 +6,10 @@ import numpy as np
 
 from assignor.evaluation import validity
 from assignor.model.group import Group
-from tests.support.drain_groups import lag_sticky, time_s
-from tests.support.drain_judge import soonest_s
-from tests.support.groups import group as build
-from tests.support.groups import member
+from tests.support.assignors.drain_groups import lag_sticky, time_s
+from tests.support.assignors.drain_judge import soonest_s
+from tests.support.assignors.groups import group as build
+from tests.support.assignors.groups import member
 
 _GROUPS = 400
 _FLOOR_S = 20.0

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.serving import get
-from tests.support.table_world import World
+from tests.support.operate.serving import get
+from tests.support.operate.table_world import World
 from tests.support.wheels import Environment, clean_environment
 
 _SPARK = {"pyspark", "py4j", "delta_spark"}

@@ -12,8 +12,8 @@ from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.conformance.assignor import RULES as ASSIGNOR
 from tests.conformance.hand_over import RULES as HAND_OVER
 from tests.conformance.trial import Rule
-from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.conformance_runs import only, unkept
+from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.conformance.conformance_runs import only, unkept
 from tests.support.wheels import ROOT, Environment
 
 _MOST_BYTES = 300_000

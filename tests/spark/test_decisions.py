@@ -21,10 +21,10 @@ from pipeline.run.driver import Driver
 from pipeline.run.tasks.deciding import DecidingTask, share
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
-from tests.support.batches import idle_driver, stamp_of
-from tests.support.frames import NOW_MS, arrow, at, member
-from tests.support.job import NO_GUARDS
-from tests.support.spark_jobs import SparkJob, jobs_of
+from tests.support.job.batches import idle_driver, stamp_of
+from tests.support.job.frames import NOW_MS, arrow, at, member
+from tests.support.job.job import NO_GUARDS
+from tests.support.spark.spark_jobs import SparkJob, jobs_of
 
 SETTINGS = PlanSettings(
     cluster="local",

@@ -16,9 +16,9 @@ from pipeline.run.batch.lag import store_history
 from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import Tables
 from pipeline.tables.store import Store
-from tests.support.batches import batch_of, idle_driver, stamp_of
-from tests.support.frames import arrow, at
-from tests.support.spark_jobs import SparkJob, jobs_of
+from tests.support.job.batches import batch_of, idle_driver, stamp_of
+from tests.support.job.frames import arrow, at
+from tests.support.spark.spark_jobs import SparkJob, jobs_of
 
 GROUPS = ("a", "b", "c", "d")
 LARGE = "spark.sql.execution.arrow.localRelationThreshold"

@@ -17,7 +17,7 @@ from pipeline.tables.creation import create_tables
 from pipeline.tables.owner.ownership import acquire
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Store
-from tests.support.metastore import Metastore
+from tests.support.spark.metastore import Metastore
 
 _NAME = "lags_of_tests"
 _ENDED_WITHIN_S = 300
@@ -38,7 +38,7 @@ def root(tmp_path: Path) -> Path:
 
 def session(*arguments: str) -> "subprocess.CompletedProcess[str]":
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.catalog_sessions", *arguments],
+        [sys.executable, "-m", "tests.support.spark.catalog_sessions", *arguments],
         capture_output=True,
         text=True,
         check=False,

@@ -20,7 +20,7 @@ from pipeline.source import partitions
 from pipeline.source.partitions import Part, parts_of
 from pipeline.source.reading import rows_of_part
 from pipeline.source.settings import SourceSettings
-from tests.support.frames import decoded_arrow
+from tests.support.job.frames import decoded_arrow
 from tests.unit.pipeline.run.batch.test_cut_short import World
 
 DIED = "the task that asks the brokers has died 3 times"

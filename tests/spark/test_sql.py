@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from pipeline.operate.cli.app import app
-from tests.support.ask_sql import own_catalog
-from tests.support.sql_recipes import PAGE, QUERIES, ROOT, written
+from tests.support.operate.ask_sql import own_catalog
+from tests.support.operate.sql_recipes import PAGE, QUERIES, ROOT, written
 from tests.support.waiting import wait_until
 
 _LONG_AGO_S = 1_700_000_000

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tests.support.sql_recipes import ANSWERS, OPENINGS, QUERIES, ROOT, written
+from tests.support.operate.sql_recipes import ANSWERS, OPENINGS, QUERIES, ROOT, written
 
 
 def _in_utc(value: Any) -> Any:

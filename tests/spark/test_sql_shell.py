@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.support.sql_recipes import written
+from tests.support.operate.sql_recipes import written
 
 _PROMPT = "lagwise> "
 _WITHIN_S = 120.0

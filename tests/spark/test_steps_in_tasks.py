@@ -16,9 +16,9 @@ from pipeline.run.driver import Driver
 from pipeline.source.summary import Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
-from tests.support.batches import batch_of, idle_driver, stamp_of
-from tests.support.frames import NOW_MS, at, decoded_rows, member
-from tests.support.steps import run_steps
+from tests.support.job.batches import batch_of, idle_driver, stamp_of
+from tests.support.job.frames import NOW_MS, at, decoded_rows, member
+from tests.support.job.steps import run_steps
 
 STEPS = (
     store_topic_offsets,

@@ -13,8 +13,8 @@ from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support import maintenance
-from tests.support.frames import NOW_MS, arrow, at, member, picked
+from tests.support.job import maintenance
+from tests.support.job.frames import NOW_MS, arrow, at, member, picked
 
 STAMP = Stamp(batch_id=3, at_ms=NOW_MS)
 MEMBERS = [member("m", topics=["t", "u"], owned={"t": [0]}, assigned={"t": [0, 2], "u": []}), member("n")]

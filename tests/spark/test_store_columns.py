@@ -23,7 +23,7 @@ from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Stamp, Store
-from tests.support.frames import NOW_MS, picked
+from tests.support.job.frames import NOW_MS, picked
 
 STAMP = Stamp(batch_id=3, at_ms=NOW_MS, behind=(), reason=None)
 SCHEMAS = {table.name: table.schema for table in TABLES}

@@ -17,8 +17,8 @@ from pipeline.run.tasks.deciding import DecidingTask, share
 from pipeline.source.summary import Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
-from tests.support.batches import batch_of, idle_driver, later, stamp_of
-from tests.support.frames import NOW_MS, arrow, decoded_rows
+from tests.support.job.batches import batch_of, idle_driver, later, stamp_of
+from tests.support.job.frames import NOW_MS, arrow, decoded_rows
 
 AGES_S = {"calm": 0.0, "late": 50.0, "later": 70.0, "latest": 900.0}
 ONE_A_BATCH = Config(trigger=TriggerConfig(interval_s=1), plan=PlanConfig(interval_s=60))

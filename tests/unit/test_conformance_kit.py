@@ -10,7 +10,7 @@ from tests.conformance.assignor import RULES as ASSIGNOR
 from tests.conformance.hand_over import RULES as HAND_OVER
 from tests.conformance.lines import MalformedLineError, parse
 from tests.conformance.trial import MEMBERS, MOST_REPLACED, Outcome, Rule, Trial, Verdict, rotations
-from tests.support.conformance_memory import MemoryGroup
+from tests.support.conformance.conformance_memory import MemoryGroup
 
 
 def test_every_form_of_a_line_is_read() -> None:

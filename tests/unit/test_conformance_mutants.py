@@ -14,8 +14,8 @@ from assignor.clients.follower import rules as follower_rules
 from tests.conformance import hand_over, trial
 from tests.conformance.followers import wrong
 from tests.conformance.trial import Rule, Trial
-from tests.support.conformance_memory import MemoryGroup
-from tests.support.conformance_mutants import MUTANTS, Mutant
+from tests.support.conformance.conformance_memory import MemoryGroup
+from tests.support.conformance.conformance_mutants import MUTANTS, Mutant
 
 PAGE = Path(__file__).parents[2] / "deploy" / "docs" / "conformance.md"
 _CHANGED: tuple[type | ModuleType, ...] = (ControlState, FollowTopics, follower_plan, follower_rules, reader)

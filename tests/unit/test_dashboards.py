@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.dashboards import DASHBOARDS, Dashboard
-from tests.support.exposed import Exposed, exposed
+from tests.support.operate.dashboards import DASHBOARDS, Dashboard
+from tests.support.operate.exposed import Exposed, exposed
 from tests.unit.test_monitoring import labels_of, unknown_in
 
 each = pytest.mark.parametrize("board", DASHBOARDS, ids=lambda one: one.name)

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.support.exposed import TARGET, Exposed, exposed
-from tests.support.monitoring import HOME, Alert, alerts, used, with_tests
+from tests.support.operate.exposed import TARGET, Exposed, exposed
+from tests.support.operate.monitoring import HOME, Alert, alerts, used, with_tests
 from tests.unit.test_docs import anchors
 
 _ROOT = HOME.parents[1]

@@ -7,7 +7,7 @@ what a scrape configuration gives.
 
 import pytest
 
-from tests.support.exposed import Exposed, exposed
+from tests.support.operate.exposed import Exposed, exposed
 
 STRIMZI: dict[str, tuple[str, set[str]]] = {
     "Topics": ("kafka_topic_partitions", {"topic"}),

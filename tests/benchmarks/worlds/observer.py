@@ -18,7 +18,7 @@ from pipeline.lag.readable import readable_offset
 from pipeline.lag.samples import append
 from tests.benchmarks.worlds.scenario import FRAME_S
 from tests.benchmarks.worlds.world import World
-from tests.support.measures import no_commits, no_samples
+from tests.support.job.measures import no_commits, no_samples
 
 START_MS = 1_700_000_000_000
 _HALF_LIFE_MS = RatesConfig().half_life_s * 1000

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from pipeline.local.java import find_java
-from tests.support.java_jar import JavaJar
+from tests.support.java.java_jar import JavaJar
 
 _SOURCE = Path(__file__).with_name("java") / "Follower.java"
 EAGER = "lagwise.follow.LagwiseAssignor"

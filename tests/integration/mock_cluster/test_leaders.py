@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from pipeline.kafka.list_offsets.leaders import Leaders
-from tests.support.mock_cluster import METADATA, MockCluster
+from tests.support.brokers.mock_cluster import METADATA, MockCluster
 
 PARTITIONS = [("orders", number) for number in range(6)]
 

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from pipeline.kafka.list_offsets.leaders import Leaders
 from pipeline.kafka.list_offsets.question import LeaderAnswer, Question
 from pipeline.kafka.positions import PartitionKey
-from tests.support.mock_cluster import LIST_OFFSETS, METADATA, MockCluster
+from tests.support.brokers.mock_cluster import LIST_OFFSETS, METADATA, MockCluster
 from tests.support.waiting import wait_until
 
 TIMEOUT_S = 1.5

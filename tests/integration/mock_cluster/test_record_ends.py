@@ -14,7 +14,7 @@ from pipeline.errors import AccessRefusedError, BrokerUnavailableError, TopicMis
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.positions import Answer, End, PartitionKey
 from pipeline.kafka.sources.records.ends import EndsAsker
-from tests.support.mock_cluster import LIST_OFFSETS, MockCluster
+from tests.support.brokers.mock_cluster import LIST_OFFSETS, MockCluster
 
 TIMEOUT_S = 1.5
 RECORDS = 7

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.kafka.sources.log_offsets.ask import shares
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
-from tests.support.mock_cluster import MockCluster
+from tests.support.brokers.mock_cluster import MockCluster
 
 
 def settings_of(cluster: MockCluster, *, timeout_s: float) -> LogOffsetsSettings:

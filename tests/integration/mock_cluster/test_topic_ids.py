@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.kafka.sources.log_offsets.ask import ask, shares
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
-from tests.support.mock_cluster import MockCluster
+from tests.support.brokers.mock_cluster import MockCluster
 
 
 @pytest.fixture

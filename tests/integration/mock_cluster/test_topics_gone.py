@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 
 from pipeline.kafka.list_offsets.leaders import Leaders
 from pipeline.kafka.sources.log_offsets.topics_gone import Found, confirm_gone
-from tests.support.mock_cluster import MockCluster
+from tests.support.brokers.mock_cluster import MockCluster
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.exposition import Family, line
-from tests.support.prometheus_text import parse
+from tests.support.operate.prometheus_text import parse
 
 
 @pytest.mark.parametrize("name", ['say "hi"', "back\\slash", "back\\n", "two\nlines", "a}b", "ü\t\0"])

@@ -5,8 +5,8 @@ import pytest
 import pipeline
 from pipeline.config.advice import warnings
 from pipeline.config.model import Config
-from tests.support.message_form import faults
-from tests.support.message_texts import Text, helps, messages
+from tests.support.operate.message_form import faults
+from tests.support.operate.message_texts import Text, helps, messages
 
 _ROOT = Path(pipeline.__file__).parent
 _FOLDERS = ["config", "kafka", "local", "operate", "tables"]

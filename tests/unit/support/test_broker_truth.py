@@ -2,7 +2,7 @@
 
 import math
 
-from tests.support.broker_truth import Range, Sample, true_within
+from tests.support.brokers.broker_truth import Range, Sample, true_within
 
 GROWING = (Sample(0, 1, 10), Sample(4, 5, 20), Sample(8, 9, 30))
 

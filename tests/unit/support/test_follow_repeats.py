@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.follow_repeats import Repeats, repeats
+from tests.support.followers.follow_repeats import Repeats, repeats
 
 
 def lines(*said: tuple[str, str, Any]) -> list[dict[str, Any]]:

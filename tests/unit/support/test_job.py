@@ -8,9 +8,9 @@ import pytest
 
 from pipeline.run.job import Job
 from pipeline.run.query import Report
-from tests.support import job as job_module
-from tests.support.batches import stamp_of
-from tests.support.job import RunningJob, job_config
+from tests.support.job import job as job_module
+from tests.support.job.batches import stamp_of
+from tests.support.job.job import RunningJob, job_config
 
 
 class World:

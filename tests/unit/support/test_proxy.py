@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.support.proxy import HOST, Proxy
+from tests.support.brokers.proxy import HOST, Proxy
 from tests.support.waiting import wait_until
 
 SILENCE_S = 0.2

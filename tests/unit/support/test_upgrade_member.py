@@ -4,8 +4,8 @@ import pytest
 
 from assignor.strategies.catalogue import RebalanceProtocol
 from assignor.strategies.selection import DEFAULT_ASSIGNORS, Mode
-from tests.support.upgrade_group import SimulatedGroup
-from tests.support.upgrade_member import Phase, RebalancingMember
+from tests.support.followers.upgrade_group import SimulatedGroup
+from tests.support.followers.upgrade_member import Phase, RebalancingMember
 
 BOTH = DEFAULT_ASSIGNORS["kip"]
 OLD = ("range",)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import assignor
 from assignor.cases.run import run_lines
 from assignor.strategies.registry import STRATEGIES
-from tests.support.groups import Description, descriptions
+from tests.support.assignors.groups import Description, descriptions
 
 SCHEMA = json.loads((Path(assignor.__file__).parent / "cases" / "case.schema.json").read_text())
 ANSWERS = jsonschema.Draft202012Validator({"$ref": "#/$defs/answer", "$defs": SCHEMA["$defs"]})

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from assignor.clients.confluent import Follower
 from assignor.clients.confluent import follower as confluent
 from assignor.protocol.acks import Follows, Release
-from tests.support.follow_fakes import FakeConsumer, FakeTopics
-from tests.support.follow_plans import CLUSTER, GROUP, plan
+from tests.support.followers.follow_fakes import FakeConsumer, FakeTopics
+from tests.support.followers.follow_plans import CLUSTER, GROUP, plan
 
 CALLS = 30
 PARTITIONS = 4

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from assignor.clients.control import ControlState, Fed
 from assignor.protocol import control
 from tests.support.bytes_strategies import damaged
-from tests.support.follow_plans import CLUSTER, GROUP, plan
+from tests.support.followers.follow_plans import CLUSTER, GROUP, plan
 
 KEY = control.encode_key(CLUSTER, GROUP)
 MAX_EPOCH = 6

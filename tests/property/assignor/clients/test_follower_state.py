@@ -34,7 +34,7 @@ from assignor.clients.follower.state import (
 )
 from assignor.protocol.acks import Applied, Follows, Refused, Release, Taken, Void
 from assignor.protocol.marks import HandOverMark
-from tests.support.follow_plans import CLUSTER, GROUP, plan
+from tests.support.followers.follow_plans import CLUSTER, GROUP, plan
 
 members = st.sampled_from(["a", "b"])
 numbers = st.integers(0, 2)

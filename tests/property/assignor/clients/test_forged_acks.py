@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from assignor.clients.follower.state import Found, Look, Looked
 from assignor.protocol.acks import Release
 from assignor.protocol.marks import HandOverMark
-from tests.support.follow_forger import KINDS, Forged, Forgery, Replay, at_random
-from tests.support.follow_world import BrokenPromiseError, Node, walk
+from tests.support.followers.follow_forger import KINDS, Forged, Forgery, Replay, at_random
+from tests.support.followers.follow_world import BrokenPromiseError, Node, walk
 
 forgeries = st.builds(
     Forgery,

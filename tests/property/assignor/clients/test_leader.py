@@ -21,7 +21,7 @@ from assignor.evaluation import validity
 from assignor.model.by_member import by_member
 from assignor.protocol.kafka.sticky import Claims
 from assignor.strategies.registry import STRATEGIES, strategy
-from tests.support.plans import plan
+from tests.support.followers.plans import plan
 
 IDS = ("a", "b", "c")
 TOPICS = ("t", "u", "gone")

@@ -18,9 +18,9 @@ from assignor.evaluation.drain.time import drain_s, lag_imbalance
 from assignor.evaluation.drain.work import Work
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
-from tests.support.drain_groups import lagging_groups
-from tests.support.drain_judge import soonest_s
-from tests.support.groups import Description, descriptions, group, member
+from tests.support.assignors.drain_groups import lagging_groups
+from tests.support.assignors.drain_judge import soonest_s
+from tests.support.assignors.groups import Description, descriptions, group, member
 
 CAPACITIES = st.lists(st.sampled_from((4.0, 8.0, 16.0)), min_size=1, max_size=3)
 TOPICS_READ = st.lists(st.sampled_from(("t", "u")), max_size=2, unique=True)

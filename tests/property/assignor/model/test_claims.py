@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignor.model.claims import ClaimArrays, resolve
-from tests.support import literal_rules
+from tests.support.assignors import literal_rules
 
 TRIPLES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(-1, 2)), max_size=30)
 

@@ -19,19 +19,19 @@ from assignor.strategies.registry import STRATEGIES
 from assignor.strategies.sticky import strategy as sticky
 from assignor.strategies.sticky.equal import assign_equal
 from assignor.strategies.sticky.unequal.solver import assign_unequal
-from tests.support import literal_rules
-from tests.support.drain_groups import FREE, OPTIONS, lag_sticky, moved, owned, time_s
-from tests.support.drain_judge import soonest_s
-from tests.support.even_groups import unequal_groups
-from tests.support.even_judge import best, n_count_vectors
-from tests.support.fixed_groups import (
+from tests.support.assignors import literal_rules
+from tests.support.assignors.drain_groups import FREE, OPTIONS, lag_sticky, moved, owned, time_s
+from tests.support.assignors.drain_judge import soonest_s
+from tests.support.assignors.even_groups import unequal_groups
+from tests.support.assignors.even_judge import best, n_count_vectors
+from tests.support.assignors.fixed_groups import (
     constrained,
     constrained_descriptions,
     constrained_lagging_groups,
     drawn_fixed,
 )
-from tests.support.groups import Description, descriptions, owned_by
-from tests.support.strategies import each_strategy
+from tests.support.assignors.groups import Description, descriptions, owned_by
+from tests.support.assignors.strategies import each_strategy
 
 FEW = settings(max_examples=60)
 

@@ -17,9 +17,9 @@ from assignor.model.group import Group
 from assignor.strategies.lag_sticky.options import Options
 from assignor.strategies.lag_sticky.solve import SolveResult, solve
 from assignor.strategies.registry import strategy
-from tests.support.drain_groups import FREE, lag_sticky, remarks
-from tests.support.drain_judge import soonest_s
-from tests.support.fixed_groups import constrained_lagging_groups, drawn_fixed
+from tests.support.assignors.drain_groups import FREE, lag_sticky, remarks
+from tests.support.assignors.drain_judge import soonest_s
+from tests.support.assignors.fixed_groups import constrained_lagging_groups, drawn_fixed
 
 _ROUNDING = 1 + 1e-6
 _NEAR = 1.002

@@ -12,7 +12,7 @@ from assignor.evaluation.drain.hopeless import never_drains
 from assignor.evaluation.drain.time import member_drain_s, sums_held
 from assignor.model.arrays import Bools
 from assignor.model.group import Group
-from tests.support.drain_groups import FREE, OPTIONS, lag_sticky, lagging_groups, moved
+from tests.support.assignors.drain_groups import FREE, OPTIONS, lag_sticky, lagging_groups, moved
 
 FEW = settings(max_examples=60)
 

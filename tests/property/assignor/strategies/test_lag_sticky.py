@@ -15,9 +15,17 @@ from assignor.model.group import Group
 from assignor.strategies import lag_aware
 from assignor.strategies.lag_sticky import strategy as strategy_module
 from assignor.strategies.sticky import strategy as sticky
-from tests.support.drain_groups import FREE, OPTIONS, lag_sticky, lagging_groups, moved, time_s, to_idle
-from tests.support.drain_judge import soonest_s
-from tests.support.groups import Description, by_name, descriptions, owned_by
+from tests.support.assignors.drain_groups import (
+    FREE,
+    OPTIONS,
+    lag_sticky,
+    lagging_groups,
+    moved,
+    time_s,
+    to_idle,
+)
+from tests.support.assignors.drain_judge import soonest_s
+from tests.support.assignors.groups import Description, by_name, descriptions, owned_by
 
 FEW = settings(max_examples=40)
 

@@ -18,7 +18,7 @@ from assignor.strategies.lag_sticky.search.neighbourhood import Neighbourhood
 from assignor.strategies.lag_sticky.search.state import SearchState
 from assignor.strategies.lag_sticky.start import build_problem
 from assignor.strategies.registry import strategy
-from tests.support.drain_groups import FREE, lagging_groups
+from tests.support.assignors.drain_groups import FREE, lagging_groups
 
 NONE = np.zeros(0, np.int64)
 WEIGHTS = st.lists(st.integers(0, 9).map(float), max_size=6).map(lambda drawn: sorted(drawn, reverse=True))

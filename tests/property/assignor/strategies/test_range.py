@@ -9,9 +9,9 @@ from assignor.evaluation import validity
 from assignor.model.members import build_group
 from assignor.strategies import roundrobin
 from assignor.strategies.range import strategy as range_assignor
-from tests.support import literal_range
-from tests.support.groups import Description, descriptions
-from tests.support.literal_rules import partitions_of
+from tests.support.assignors import literal_range
+from tests.support.assignors.groups import Description, descriptions
+from tests.support.assignors.literal_rules import partitions_of
 
 RACKS = ("a", "b", "c")
 

@@ -16,7 +16,7 @@ from assignor.protocol.kafka.sticky import claims_of
 from assignor.strategies.handover import next_step
 from assignor.strategies.sticky import cooperative as cooperative_sticky
 from assignor.strategies.sticky import strategy as sticky
-from tests.support.groups import Description, by_name, descriptions, group, member, owned_by
+from tests.support.assignors.groups import Description, by_name, descriptions, group, member, owned_by
 
 
 def settled(description: Description) -> Description:

@@ -13,7 +13,7 @@ from assignor.model.by_member import Placed, by_member
 from assignor.model.group import Group
 from assignor.strategies.handover import next_step
 from assignor.strategies.sticky import cooperative as cooperative_sticky
-from tests.support.groups import group, member
+from tests.support.assignors.groups import group, member
 
 TOPICS = ("a", "b", "c")
 PARTITIONS = {"a": 4, "b": 1, "c": 3}

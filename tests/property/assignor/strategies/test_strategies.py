@@ -9,11 +9,11 @@ from assignor.evaluation import validity
 from assignor.strategies import lag_aware
 from assignor.strategies.handover import next_step
 from assignor.strategies.sticky import constrained as constrained_sticky
-from tests.support import literal_rules
-from tests.support.groups import Description, by_name, descriptions, member, owned_by
-from tests.support.groups import group as build
-from tests.support.lag_judge import spread_bounds
-from tests.support.strategies import each_strategy
+from tests.support.assignors import literal_rules
+from tests.support.assignors.groups import Description, by_name, descriptions, member, owned_by
+from tests.support.assignors.groups import group as build
+from tests.support.assignors.lag_judge import spread_bounds
+from tests.support.assignors.strategies import each_strategy
 
 SCOPES = pytest.mark.parametrize("scope", ["topic", "group"])
 TIES = pytest.mark.parametrize("ties", ["lag", "kip"])

@@ -8,8 +8,8 @@ from assignor.evaluation import validity
 from assignor.model.assignment import Unassigned
 from assignor.strategies import stream_join
 from assignor.strategies.handover import next_step
-from tests.support import literal_rules
-from tests.support.groups import Description, descriptions, group, member, owned_by
+from tests.support.assignors import literal_rules
+from tests.support.assignors.groups import Description, descriptions, group, member, owned_by
 
 
 @given(description=descriptions())

@@ -10,9 +10,9 @@ from assignor.evaluation import validity
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies.sticky.unequal.solver import assign_unequal
-from tests.support.even_groups import unequal_groups
-from tests.support.even_judge import best, has_better_exchange, n_count_vectors
-from tests.support.groups import Description, by_name, descriptions, owned_by
+from tests.support.assignors.even_groups import unequal_groups
+from tests.support.assignors.even_judge import best, has_better_exchange, n_count_vectors
+from tests.support.assignors.groups import Description, by_name, descriptions, owned_by
 
 
 @settings(max_examples=300)

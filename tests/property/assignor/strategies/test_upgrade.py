@@ -13,8 +13,8 @@ from hypothesis.errors import NoSuchExample
 
 from assignor.strategies.catalogue import RebalanceProtocol
 from assignor.strategies.selection import DEFAULT_ASSIGNORS
-from tests.support.upgrade_group import PARTITIONS, SimulatedGroup
-from tests.support.upgrade_member import Partition, Phase, RebalancingMember
+from tests.support.followers.upgrade_group import PARTITIONS, SimulatedGroup
+from tests.support.followers.upgrade_member import Partition, Phase, RebalancingMember
 
 Step: TypeAlias = Callable[[SimulatedGroup], None]
 

@@ -10,7 +10,7 @@ from assignor.protocol.ranges import format_ranges
 from pipeline.fold.group_changes import IS_GONE, KNOWN, group_changes
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import GROUP_HISTORY
-from tests.support.frames import member
+from tests.support.job.frames import member
 
 Row = dict[str, Any]
 

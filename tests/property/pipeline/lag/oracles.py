@@ -7,7 +7,7 @@ from itertools import pairwise
 from pipeline.lag.at_commit import CLOCK_ERROR_MS
 from pipeline.lag.samples import RING_SIZE
 from pipeline.lag.status import MIN_SPAN_MS
-from tests.support.measures import Commit, Sample
+from tests.support.job.measures import Commit, Sample
 
 
 def lag(committed: int | None, log_start: int | None, log_end: int | None) -> int | None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pipeline.lag.age import LagAge, lag_age
 from pipeline.lag.lag import lag
 from tests.property.pipeline.lag import oracles
-from tests.support.measures import Sample, ints, rings
+from tests.support.job.measures import Sample, ints, rings
 
 maybe_offsets = st.none() | st.integers(0, 30)
 times = st.integers(0, 40_000)

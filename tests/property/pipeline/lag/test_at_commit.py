@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from pipeline.lag.at_commit import lag_at_commit
 from tests.property.pipeline.lag import oracles
-from tests.support.measures import Sample, ints, plain, rings
+from tests.support.job.measures import Sample, ints, plain, rings
 
 OFFSETS = st.none() | st.integers(0, 12)
 RINGS = st.lists(st.integers(0, 12), max_size=16).map(

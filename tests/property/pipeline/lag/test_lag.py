@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from pipeline.lag.lag import OffsetReset, assignor_lag, lag, raw_lag
 from tests.property.pipeline.lag import oracles
-from tests.support.measures import ints, plain
+from tests.support.job.measures import ints, plain
 
 offsets = st.none() | st.integers(0, 9) | st.integers(0, 2**63 - 1)
 rows = st.lists(st.tuples(offsets, offsets, offsets), max_size=20)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.lag.rates import arrival_rate, drain_rate
-from tests.support.measures import ints
+from tests.support.job.measures import ints
 
 steps = st.lists(
     st.tuples(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pipeline.lag import samples
 from pipeline.lag.samples import RING_SIZE
 from tests.property.pipeline.lag import oracles
-from tests.support.measures import Sample, after, ints, no_samples, ring_rows
+from tests.support.job.measures import Sample, after, ints, no_samples, ring_rows
 
 Observation = tuple[int | None, int | None]
 

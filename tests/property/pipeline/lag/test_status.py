@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pipeline.lag.commit_window import WINDOW_SIZE, append_commit
 from pipeline.lag.status import STATUS_NAMES, Offsets, judge
 from tests.property.pipeline.lag import oracles
-from tests.support.measures import Commit, Sample, ints, no_commits, rings, window_rows, windows
+from tests.support.job.measures import Commit, Sample, ints, no_commits, rings, window_rows, windows
 
 # Few values, so that equal offsets, equal times and times just at a limit come up often.
 commit = st.tuples(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.lag.trend import NO_TREND, TREND_NAMES, LagNow, Trend, TrendPace, trend_of
-from tests.support.measures import ints, plain
+from tests.support.job.measures import ints, plain
 
 PACE = TrendPace(least_ms=20_000, most_ms=60_000)
 ALLOWED = 2

@@ -11,7 +11,7 @@ from pipeline.planning.decide import decide
 from pipeline.planning.facts import GroupFacts
 from pipeline.planning.problem.group import to_problem
 from pipeline.planning.state import FRESH
-from tests.support.facts import NOW_MS, RULES, group, kip848_group, partitions
+from tests.support.planning.facts import NOW_MS, RULES, group, kip848_group, partitions
 
 
 @st.composite

@@ -11,9 +11,9 @@ from assignor.protocol.ranges import format_ranges
 from pipeline.planning.problem.group import to_problem
 from pipeline.planning.state import FRESH
 from pipeline.planning.values import Decision
-from tests.support.broker_walk import FOLLOWED, BrokerWalk
-from tests.support.facts import NO_GUARDS, partitions
-from tests.support.plan_walk import Held
+from tests.support.planning.broker_walk import FOLLOWED, BrokerWalk
+from tests.support.planning.facts import NO_GUARDS, partitions
+from tests.support.planning.plan_walk import Held
 
 PARTITIONS = 6
 RULES = replace(

@@ -9,8 +9,8 @@ import pytest
 
 from assignor.strategies.registry import STRATEGIES
 from pipeline.planning.values import Decision
-from tests.support.facts import NO_GUARDS, RULES
-from tests.support.plan_walk import Walk
+from tests.support.planning.facts import NO_GUARDS, RULES
+from tests.support.planning.plan_walk import Walk
 
 _N = 12
 _GROUPS = 25

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from assignor.model.java_order import java_order
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning.rows.partitions import GroupPartitions
-from tests.support.frames import arrow, at
+from tests.support.job.frames import arrow, at
 
 Row = dict[str, Any]
 

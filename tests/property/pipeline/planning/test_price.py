@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.planning import price
 from pipeline.planning.state import FRESH, GroupState
-from tests.support.facts import NOW_MS
+from tests.support.planning.facts import NOW_MS
 from tests.unit.pipeline.planning.test_price import AFTER, BEFORE, TO_B, case_of
 
 _EVERY_S = 60

@@ -20,8 +20,8 @@ from assignor.strategies.registry import strategy
 from pipeline.planning.facts import AckFacts, Rules
 from pipeline.planning.state import PlanState, to_json
 from pipeline.planning.values import Decision
-from tests.support.facts import NO_GUARDS, RULES
-from tests.support.plan_walk import Held, Walk
+from tests.support.planning.facts import NO_GUARDS, RULES
+from tests.support.planning.plan_walk import Held, Walk
 
 PARTITIONS = 6
 PLACES = frozenset(("t", number) for number in range(PARTITIONS))

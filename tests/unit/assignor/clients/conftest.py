@@ -2,7 +2,12 @@
 
 import pytest
 
-from tests.support.follow_driver import Driver, following_new_owner, following_old_owner, having_released
+from tests.support.followers.follow_driver import (
+    Driver,
+    following_new_owner,
+    following_old_owner,
+    having_released,
+)
 
 
 @pytest.fixture

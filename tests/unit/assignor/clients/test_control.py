@@ -6,7 +6,7 @@ import pytest
 from assignor.clients.control import ControlState, Fed, Misfit, misfit, targets
 from assignor.clients.plugin.membership import following
 from assignor.protocol import control
-from tests.support.follow_plans import CLUSTER, GROUP, key_of, plan
+from tests.support.followers.follow_plans import CLUSTER, GROUP, key_of, plan
 
 KEY = control.encode_key(CLUSTER, GROUP)
 PLAN = plan({"a": [0, 1], "b": []}, {"a": [0], "b": [1]}, epoch=5, generation=3, valid_until_ms=1000)

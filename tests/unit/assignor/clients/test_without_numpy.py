@@ -9,7 +9,7 @@ BOTH = pytest.mark.parametrize("client", ["kafka_python", "aiokafka"])
 
 
 def run(client: str, role: str) -> str:
-    command = [sys.executable, "-m", "tests.support.without_numpy", client, role]
+    command = [sys.executable, "-m", "tests.support.followers.without_numpy", client, role]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 

@@ -7,7 +7,7 @@ from assignor.errors import InvalidAssignmentError
 from assignor.evaluation.validity import Even, check
 from assignor.model.assignment import Assignment, Unassigned
 from assignor.model.group import Group
-from tests.support.groups import group, member
+from tests.support.assignors.groups import group, member
 
 
 @pytest.fixture

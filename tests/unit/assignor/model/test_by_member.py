@@ -3,7 +3,7 @@ import pytest
 
 from assignor.model.arrays import stable_order
 from assignor.model.by_member import by_member, by_topic
-from tests.support.groups import equal_group, group, member
+from tests.support.assignors.groups import equal_group, group, member
 
 
 def test_members_topics_and_numbers_are_in_order() -> None:

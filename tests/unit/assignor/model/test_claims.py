@@ -3,7 +3,7 @@ import pytest
 from assignor.evaluation import validity
 from assignor.model.group import Group
 from assignor.strategies.sticky import constrained as constrained_sticky
-from tests.support.groups import by_name, group, member
+from tests.support.assignors.groups import by_name, group, member
 
 
 def holders(built: Group) -> list[str | None]:

@@ -7,7 +7,7 @@ import pytest
 
 from assignor.errors import InvalidGroupError
 from assignor.model.group import Group
-from tests.support.groups import group, member
+from tests.support.assignors.groups import group, member
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from assignor.errors import InvalidGroupError
 from assignor.model.members import build_group
 from assignor.model.topics import Topics
-from tests.support.groups import equal_group, group, member
+from tests.support.assignors.groups import equal_group, group, member
 
 
 def test_static_members_come_first_by_instance_id() -> None:

@@ -13,7 +13,7 @@ from assignor.clients.plugin.user_data import (
 )
 from assignor.protocol import acks, control, marks
 from assignor.protocol.kafka.sticky import Claims
-from tests.support.plans import plan
+from tests.support.followers.plans import plan
 
 EPOCHS = [1_795_000_000, 2**31, 2**32 + 7, 2**53]
 

@@ -4,7 +4,7 @@ from assignor.evaluation import validity
 from assignor.model.assignment import Assignment, Unassigned
 from assignor.strategies.handover import next_step
 from assignor.strategies.sticky.constrained import assign
-from tests.support.groups import by_name, group, member, owned_by
+from tests.support.assignors.groups import by_name, group, member, owned_by
 
 
 def test_partition_that_changes_hands_is_withheld_until_it_is_revoked() -> None:

@@ -4,8 +4,8 @@ import pytest
 from assignor.evaluation import validity
 from assignor.model.group import Group
 from assignor.strategies import lag_aware
-from tests.support.groups import by_name, group, member
-from tests.support.lag_judge import spread_bounds
+from tests.support.assignors.groups import by_name, group, member
+from tests.support.assignors.lag_judge import spread_bounds
 
 
 def assigned(

@@ -11,7 +11,7 @@ from assignor.model.members import Member, build_group
 from assignor.model.topics import Topics
 from assignor.strategies import roundrobin
 from assignor.strategies.range import strategy as range_assignor
-from tests.support.groups import by_name, group, member
+from tests.support.assignors.groups import by_name, group, member
 
 
 def ranged(built: Group) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from assignor.model.assignment import Assignment, Unassigned
 from assignor.model.group import Group
 from assignor.strategies import stream_join
 from assignor.strategies.handover import next_step
-from tests.support.groups import by_name, group, member
+from tests.support.assignors.groups import by_name, group, member
 
 JOIN = ("clicks", "impressions")
 

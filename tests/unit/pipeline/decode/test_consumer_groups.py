@@ -14,7 +14,7 @@ from assignor.protocol.kafka.record_types import RecordType
 from pipeline.decode.groups import GroupRows, group_rows
 from pipeline.decode.rows import rows_of
 from tests.support.bytes_strategies import damaged
-from tests.support.consumer_group_records import (
+from tests.support.groups.consumer_group_records import (
     Written,
     current,
     epoch,
@@ -26,13 +26,13 @@ from tests.support.consumer_group_records import (
     target,
     target_epoch,
 )
-from tests.support.consumer_group_values import (
+from tests.support.groups.consumer_group_values import (
     assignments,
     current_assignments,
     member_metadata,
     regular_expressions,
 )
-from tests.support.frames import NOW_MS
+from tests.support.job.frames import NOW_MS
 
 ONE_OF_EACH = (
     epoch(4),

@@ -10,9 +10,9 @@ import pytest
 from assignor.protocol import acks, commands
 from assignor.protocol.acks import Accepted, AnyAck, Follows, Refused, Release
 from assignor.protocol.commands import Approval, Orders
-from tests.support.batches import CONTROL, FILTERS
-from tests.support.frames import NOW_MS, at
-from tests.support.raw_records import Decoded, Pair, decoded, raw
+from tests.support.brokers.raw_records import Decoded, Pair, decoded, raw
+from tests.support.job.batches import CONTROL, FILTERS
+from tests.support.job.frames import NOW_MS, at
 
 ACKS, COMMANDS = CONTROL.acks_topic, CONTROL.commands_topic
 

@@ -11,7 +11,7 @@ from assignor.protocol.kafka.offsets import encode_group_metadata_key
 from pipeline.arrow_columns import TIMESTAMP
 from pipeline.decode import groups as decode_groups
 from pipeline.decode.groups import group_rows
-from tests.support.group_records import group_record, member
+from tests.support.groups.group_records import group_record, member
 
 YEAR_33658_US = 10**18
 TORN = b"\x00\x03\x00"

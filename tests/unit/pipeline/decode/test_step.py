@@ -19,10 +19,10 @@ from pipeline.kafka.positions import Position
 from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.source.summary import Reached, summarise
-from tests.support.batches import FILTERS
-from tests.support.frames import decoded_arrow
-from tests.support.raw_records import Decoded, Pair, raw
-from tests.support.raw_records import decoded as decoded_by
+from tests.support.brokers.raw_records import Decoded, Pair, raw
+from tests.support.brokers.raw_records import decoded as decoded_by
+from tests.support.job.batches import FILTERS
+from tests.support.job.frames import decoded_arrow
 
 
 def key(group: str = "g", topic: str = "t", partition: int = 0) -> bytes:

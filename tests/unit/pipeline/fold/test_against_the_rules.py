@@ -11,7 +11,7 @@ import pytest
 from pipeline.fold.commits import fold_commits
 from pipeline.fold.control_messages import handed_over
 from pipeline.fold.owners import OWNER, held_partitions
-from tests.support.frames import NOW_MS, arrow, at, decoded_rows, member
+from tests.support.job.frames import NOW_MS, arrow, at, decoded_rows, member
 
 GROUPS, TOPICS, PARTITIONS, OFFSETS_PARTITIONS = ("g", "h", "i"), ("t", "u", "gone"), range(12), (1, 2, None)
 PLACES = tuple(product(GROUPS, TOPICS, PARTITIONS))

@@ -8,8 +8,8 @@ import pytest
 from pipeline.fold.columns import BEHEADED
 from pipeline.fold.control_messages import HANDED_OVER
 from pipeline.fold.owners import held_partitions
-from tests.support.folded import folded_commits
-from tests.support.frames import arrow, member, shown
+from tests.support.job.folded import folded_commits
+from tests.support.job.frames import arrow, member, shown
 
 
 def commit(position: int, offset: int, **fields: Any) -> dict[str, Any]:

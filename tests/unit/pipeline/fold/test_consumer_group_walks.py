@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignor.protocol.kafka.consumer_group import MemberState
-from tests.support.consumer_group_records import (
+from tests.support.groups.consumer_group_records import (
     Written,
     current,
     epoch,
@@ -16,7 +16,7 @@ from tests.support.consumer_group_records import (
     target,
     target_epoch,
 )
-from tests.support.consumer_group_table import Groups
+from tests.support.groups.consumer_group_table import Groups
 
 SOME = settings(deadline=None, max_examples=40)
 MEMBERS = st.sampled_from("abc")

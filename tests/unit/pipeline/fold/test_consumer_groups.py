@@ -9,7 +9,7 @@ from assignor.protocol.kafka.consumer_group import ClassicMember, MemberState
 from assignor.protocol.kafka.record_types import RecordType
 from pipeline.fold.columns import BEHEADED
 from pipeline.fold.consumer_groups import consumer_group_events
-from tests.support.consumer_group_records import (
+from tests.support.groups.consumer_group_records import (
     PARTITION,
     Written,
     current,
@@ -23,8 +23,8 @@ from tests.support.consumer_group_records import (
     target_epoch,
     topic_names,
 )
-from tests.support.consumer_group_table import NAMES, Groups
-from tests.support.frames import at, decoded_rows
+from tests.support.groups.consumer_group_table import NAMES, Groups
+from tests.support.job.frames import at, decoded_rows
 
 STABLE = (
     metadata("a", "t"),

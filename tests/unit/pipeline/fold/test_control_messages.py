@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.fold.control_messages import fold_acks, fold_orders, handed_over
 from pipeline.fold.owners import held_partitions
-from tests.support.frames import NOW_MS, arrow, at, decoded_arrow, member, shown
+from tests.support.job.frames import NOW_MS, arrow, at, decoded_arrow, member, shown
 
 GROUP: dict[str, Any] = {
     "generation": 4,

@@ -4,7 +4,7 @@ from typing import Any
 
 from pipeline.fold.columns import BEHEADED
 from pipeline.fold.groups import fold_groups
-from tests.support.frames import arrow, decoded_arrow, shown
+from tests.support.job.frames import arrow, decoded_arrow, shown
 
 
 def group_event(

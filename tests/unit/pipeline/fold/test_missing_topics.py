@@ -1,7 +1,7 @@
 """Stored log offsets beside those that the brokers have answered."""
 
 from pipeline.fold.missing_topics import missing_topics
-from tests.support.frames import arrow, at, decoded_arrow
+from tests.support.job.frames import arrow, at, decoded_arrow
 
 
 def test_topics_with_a_partition_that_was_not_observed_are_missing() -> None:

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from pipeline.fold.control_messages import HANDED_OVER
 from pipeline.fold.owners import assigned_topics, held_partitions
-from tests.support.frames import arrow, member, shown
+from tests.support.job.frames import arrow, member, shown
 
 GROUPS = arrow(
     "consumer_groups",

@@ -6,7 +6,7 @@ from confluent_kafka.admin import AdminClient
 
 from pipeline.config.model import Config, KafkaConfig, SourceConfig
 from pipeline.kafka.client import librdkafka_properties, unresolved
-from tests.support.mock_cluster import MockCluster
+from tests.support.brokers.mock_cluster import MockCluster
 
 _SERVERS = {"bootstrap.servers": "b:1"}
 

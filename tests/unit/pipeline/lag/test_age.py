@@ -3,7 +3,7 @@ import pytest
 
 from pipeline.lag.age import LagAge, lag_age
 from pipeline.lag.lag import lag
-from tests.support.measures import Sample, ints, rings
+from tests.support.job.measures import Sample, ints, rings
 
 RING = [(10_000, 100), (20_000, 100), (30_000, 200), (40_000, 400)]
 

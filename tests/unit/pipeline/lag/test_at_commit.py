@@ -8,7 +8,7 @@ from pipeline.lag import commit_window, samples
 from pipeline.lag.at_commit import CLOCK_ERROR_MS, lag_at_commit, log_end_at
 from pipeline.lag.commit_pace import CommitPace, commit_pace
 from pipeline.lag.lag import UNKNOWN
-from tests.support.measures import no_commits, no_samples
+from tests.support.job.measures import no_commits, no_samples
 
 
 def _array(*values: int) -> Int64s:

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.lag import bounded_lists
 from pipeline.lag.lag import UNKNOWN
-from tests.support.measures import ints
+from tests.support.job.measures import ints
 
 KIND = bounded_lists.list_type(required=("a",), optional=("b",))
 

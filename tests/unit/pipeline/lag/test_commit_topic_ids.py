@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.support.folded import LAGS, measured_lags
-from tests.support.frames import NOW_MS, at, member, shown
+from tests.support.job.folded import LAGS, measured_lags
+from tests.support.job.frames import NOW_MS, at, member, shown
 
 SHOWN = ("lag", "raw_lag", "log_end_offset", "lag_seconds", "status")
 UNKNOWN = (None, None, None, None, "UNKNOWN")

@@ -2,7 +2,7 @@ import numpy as np
 
 from pipeline.lag import commit_window
 from pipeline.lag.commit_window import WINDOW_SIZE, CommitWindow, append_commit
-from tests.support.measures import Commit, ints, no_commits, window_rows, windows
+from tests.support.job.measures import Commit, ints, no_commits, window_rows, windows
 
 
 def append(

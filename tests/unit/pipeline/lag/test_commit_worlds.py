@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from pipeline.lag.at_commit import CLOCK_ERROR_MS
-from tests.support.commit_world import Consumer, Seen, lived
+from tests.support.groups.commit_world import Consumer, Seen, lived
 
 TRIGGERS_S = (10, 30)
 INTERVALS_S = (5, 15, 30, 60, 90)

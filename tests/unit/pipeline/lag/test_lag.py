@@ -1,7 +1,7 @@
 import pytest
 
 from pipeline.lag.lag import OffsetReset, assignor_lag, lag, raw_lag
-from tests.support.measures import ints, plain
+from tests.support.job.measures import ints, plain
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from pipeline.lag.settings import LagSettings, TopicSettings
-from tests.support.folded import LAGS, measured_lags, measured_topics
-from tests.support.frames import NOW_MS, at, member, shown
+from tests.support.job.folded import LAGS, measured_lags, measured_topics
+from tests.support.job.frames import NOW_MS, at, member, shown
 
 TOPICS = TopicSettings(at_ms=NOW_MS, batch_id=7, listing_error=None, half_life_ms=60_000)
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pipeline.lag.settings import LagSettings
-from tests.support.folded import LAGS, measured_lags
-from tests.support.frames import NOW_MS, at, shown
+from tests.support.job.folded import LAGS, measured_lags
+from tests.support.job.frames import NOW_MS, at, shown
 
 Row = dict[str, Any]
 LOG: Row = {

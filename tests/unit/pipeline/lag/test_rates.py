@@ -5,7 +5,7 @@ import pytest
 
 from assignor.model.arrays import Floats, Int64s
 from pipeline.lag.rates import arrival_rate, drain_rate
-from tests.support.measures import ints
+from tests.support.job.measures import ints
 
 Rate = Callable[[Floats, Int64s, Int64s, int], Floats]
 

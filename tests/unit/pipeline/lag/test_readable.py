@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.lag.readable import readable_end, readable_offset
-from tests.support.measures import ints, plain
+from tests.support.job.measures import ints, plain
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.lag.age import LagAge
 from pipeline.lag.retention import kept_seconds, seconds_left
-from tests.support.measures import ints
+from tests.support.job.measures import ints
 
 
 def left(

@@ -3,7 +3,7 @@ import pytest
 
 from pipeline.lag import samples
 from pipeline.lag.samples import RING_SIZE
-from tests.support.measures import after, ints, no_samples, ring_rows, rings
+from tests.support.job.measures import after, ints, no_samples, ring_rows, rings
 
 
 def test_observation_is_added_behind_the_others() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipeline.lag.status import MIN_SPAN_MS, STATUS_NAMES, Offsets, Status, judge
-from tests.support.measures import Commit, Sample, ints, rings, windows
+from tests.support.job.measures import Commit, Sample, ints, rings, windows
 
 S = 1000
 ADVANCING = [(1000, 100 * S), (2000, 200 * S), (3000, 300 * S), (4000, 400 * S), (5000, 500 * S)]

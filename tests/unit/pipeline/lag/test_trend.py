@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.lag.lag import UNKNOWN
 from pipeline.lag.trend import NO_TREND, TREND_NAMES, LagNow, Trend, TrendPace, trend_of
-from tests.support.measures import ints, plain
+from tests.support.job.measures import ints, plain
 
 PACE = TrendPace(least_ms=120_000, most_ms=360_000)
 TICK_MS = 30_000

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from pipeline.local import watchdog
-from tests.support.broker import is_alive
+from tests.support.brokers.broker import is_alive
 from tests.support.waiting import wait_until
 
 # What a program does that starts a broker and then dies without a word; optionally a forked child of it lives on

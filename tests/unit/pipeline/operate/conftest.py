@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.table_world import World
+from tests.support.operate.table_world import World
 
 
 @pytest.fixture

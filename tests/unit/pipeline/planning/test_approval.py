@@ -11,8 +11,8 @@ from pipeline.planning.facts import AckFacts
 from pipeline.planning.lifecycle import TABLE, Action, Event, Phase
 from pipeline.planning.state import WaitingPlan
 from pipeline.planning.values import Decision, Target
-from tests.support.facts import NOW_MS, RULES
-from tests.support.plan_walk import HALFWAY, Walk, walk
+from tests.support.planning.facts import NOW_MS, RULES
+from tests.support.planning.plan_walk import HALFWAY, Walk, walk
 
 VALID_MS = RULES.valid_for_ms
 APPROVE = replace(RULES, needs_approval=True)

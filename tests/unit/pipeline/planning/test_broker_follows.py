@@ -10,9 +10,9 @@ from assignor.protocol.control import decode, encode_key
 from pipeline.planning.decide import decide
 from pipeline.planning.state import PlanState
 from pipeline.planning.values import Decision
-from tests.support.broker_walk import FOLLOWED, BrokerWalk
-from tests.support.facts import NO_GUARDS, NOW_MS, group, partitions
-from tests.support.plan_walk import Held
+from tests.support.planning.broker_walk import FOLLOWED, BrokerWalk
+from tests.support.planning.facts import NO_GUARDS, NOW_MS, group, partitions
+from tests.support.planning.plan_walk import Held
 
 HALFWAY: Held = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}}
 BETWEEN: Held = {"a": {"t": (0,)}, "b": {"t": (2,)}}

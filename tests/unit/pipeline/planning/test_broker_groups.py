@@ -12,8 +12,8 @@ from pipeline.planning.decide import decide
 from pipeline.planning.facts import GroupFacts, Reconciliation, Rules
 from pipeline.planning.state import FRESH, GroupState
 from pipeline.planning.values import Decision
-from tests.support.facts import NO_GUARDS, NOW_MS, RULES, group, kip848_group, partitions
-from tests.support.plan_walk import out
+from tests.support.planning.facts import NO_GUARDS, NOW_MS, RULES, group, kip848_group, partitions
+from tests.support.planning.plan_walk import out
 
 BURIED: Mapping[str, Mapping[str, tuple[int, ...]]] = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
 LAGS: list[int | None] = [900, 800, 10, 0]

@@ -12,7 +12,7 @@ from pipeline.planning.decide import decide
 from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
 from pipeline.planning.state import FRESH
 from pipeline.planning.values import Decision, Published
-from tests.support.facts import NOW_MS, RULES, draining, group, partitions
+from tests.support.planning.facts import NOW_MS, RULES, draining, group, partitions
 
 BURIED = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
 LAGS: list[int | None] = [900, 800, 10, 0]

@@ -8,8 +8,8 @@ import pytest
 from pipeline.planning.facts import AckFacts, Rules
 from pipeline.planning.guards import Proposal, guard_against
 from pipeline.planning.state import FRESH
-from tests.support.facts import NO_GUARDS, NOW_MS, RULES
-from tests.support.plan_walk import Walk
+from tests.support.planning.facts import NO_GUARDS, NOW_MS, RULES
+from tests.support.planning.plan_walk import Walk
 
 
 def walk(**guards: object) -> Walk:

@@ -9,8 +9,8 @@ from pipeline.config.model import GuardsConfig
 from pipeline.planning.facts import AckFacts, Rules
 from pipeline.planning.step import guard_limits
 from pipeline.planning.values import Decision
-from tests.support.facts import NO_GUARDS, RULES
-from tests.support.plan_walk import Held, Walk
+from tests.support.planning.facts import NO_GUARDS, RULES
+from tests.support.planning.plan_walk import Held, Walk
 
 _CAPACITY = 2_000.0
 _MINUTE_S = 60.0

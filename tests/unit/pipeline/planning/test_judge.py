@@ -9,8 +9,8 @@ from pipeline.planning.judge import is_pending
 from pipeline.planning.next_state import on_judged
 from pipeline.planning.state import FRESH, GroupState, PlanState, Witness
 from pipeline.planning.values import Decision
-from tests.support.facts import NO_GUARDS, RULES
-from tests.support.plan_walk import Walk
+from tests.support.planning.facts import NO_GUARDS, RULES
+from tests.support.planning.plan_walk import Walk
 
 GUARDED = replace(RULES, guards=replace(NO_GUARDS, cooldown_ms=600_000, cooldown_max_ms=7_200_000))
 BEFORE = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}

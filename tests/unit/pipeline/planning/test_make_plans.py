@@ -10,8 +10,8 @@ from pipeline.fold.control_messages import about_plans, handed_over
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import PlanSettings, Stored, make_plans
 from pipeline.planning.values import Published
-from tests.support.frames import NOW_MS, arrow, at, member
-from tests.support.job import NO_GUARDS
+from tests.support.job.frames import NOW_MS, arrow, at, member
+from tests.support.job.job import NO_GUARDS
 
 Row = dict[str, Any]
 

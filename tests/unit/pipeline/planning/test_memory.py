@@ -7,8 +7,8 @@ import pytest
 from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
 from pipeline.planning.state import to_json
 from pipeline.planning.values import Published, next_epoch
-from tests.support.facts import NOW_MS
-from tests.support.plan_walk import HALFWAY, walk
+from tests.support.planning.facts import NOW_MS
+from tests.support.planning.plan_walk import HALFWAY, walk
 
 PLAN = Published(epoch=3, target_hash="target", base_hash="base", valid_until_ms=NOW_MS + 60_000)
 EXPIRED = replace(PLAN, valid_until_ms=NOW_MS - 1)

@@ -8,8 +8,8 @@ import pytest
 from assignor.protocol.migration import Migration, why_not
 from pipeline.planning.facts import AckFacts
 from pipeline.planning.values import Decision
-from tests.support.facts import NO_GUARDS, RULES
-from tests.support.plan_walk import HALFWAY, Walk, walk
+from tests.support.planning.facts import NO_GUARDS, RULES
+from tests.support.planning.plan_walk import HALFWAY, Walk, walk
 
 VALID_S = RULES.valid_for_ms / 1000
 

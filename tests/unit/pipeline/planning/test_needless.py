@@ -13,9 +13,9 @@ from tests.benchmarks.worlds.defects import raw_lag
 from tests.benchmarks.worlds.policies import Lagwise, NoPlans
 from tests.benchmarks.worlds.run import run
 from tests.benchmarks.worlds.scenarios.parts import plain
-from tests.support.facts import NO_GUARDS, NOW_MS, committing, group
-from tests.support.measured import seen_of
-from tests.support.plan_walk import Walk
+from tests.support.job.measured import seen_of
+from tests.support.planning.facts import NO_GUARDS, NOW_MS, committing, group
+from tests.support.planning.plan_walk import Walk
 from tests.unit.pipeline.planning.test_judge import applied, effect, plan_of, under_it
 
 GUARDS = replace(NO_GUARDS, cooldown_ms=120_000, cooldown_max_ms=86_400_000)

@@ -7,8 +7,8 @@ import pytest
 from pipeline.planning.decide import decide
 from pipeline.planning.facts import AckFacts
 from pipeline.planning.state import FRESH, PlanState
-from tests.support.facts import NO_GUARDS, NOW_MS, RULES, committing, group
-from tests.support.plan_walk import Walk, out, walk
+from tests.support.planning.facts import NO_GUARDS, NOW_MS, RULES, committing, group
+from tests.support.planning.plan_walk import Walk, out, walk
 
 
 def plan_of(walked: Walk) -> PlanState:

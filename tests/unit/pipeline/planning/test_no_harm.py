@@ -11,7 +11,7 @@ from pipeline.planning.facts import PartitionFacts
 from pipeline.planning.state import FRESH, GroupState
 from pipeline.planning.step import guard_limits
 from pipeline.planning.values import Decision
-from tests.support.facts import NOW_MS, RULES, committing, group
+from tests.support.planning.facts import NOW_MS, RULES, committing, group
 
 DEFAULTS = replace(RULES, strategy="lag-sticky", guards=guard_limits(GuardsConfig()), migration="disabled")
 KEEPS_UP = {"a": {"t": (0, 1, 2, 3)}, "b": {"t": (4, 5, 6, 7)}, "c": {"t": (8, 9, 10, 11)}}

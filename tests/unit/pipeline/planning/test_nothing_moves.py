@@ -9,8 +9,8 @@ from pipeline.planning.facts import GroupFacts, Rules
 from pipeline.planning.reasons import AT_TARGET as AT_TARGET_REASON
 from pipeline.planning.state import FRESH
 from pipeline.planning.values import Decision, Published
-from tests.support.facts import NO_GUARDS, NOW_MS, RULES, group, partitions
-from tests.support.plan_walk import Walk, out
+from tests.support.planning.facts import NO_GUARDS, NOW_MS, RULES, group, partitions
+from tests.support.planning.plan_walk import Walk, out
 
 BURIED = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
 LAGS: list[int | None] = [900, 800, 10, 0]

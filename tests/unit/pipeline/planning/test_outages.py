@@ -19,7 +19,7 @@ from tests.benchmarks.worlds.scenarios.parts import HOUR, plain
 from tests.benchmarks.worlds.scenarios.pauses import stopped
 from tests.benchmarks.worlds.view import View
 from tests.benchmarks.worlds.world import World
-from tests.support.facts import NOW_MS, committing, group
+from tests.support.planning.facts import NOW_MS, committing, group
 from tests.unit.pipeline.planning.test_no_harm import DEFAULTS, KEEPS_UP
 
 MINUTE = 60 // FRAME_S

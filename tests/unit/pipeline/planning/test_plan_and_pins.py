@@ -6,8 +6,8 @@ import pytest
 
 from assignor.protocol.ranges import parse_ranges
 from pipeline.planning.facts import AckFacts
-from tests.support.facts import NO_GUARDS, RULES
-from tests.support.plan_walk import HALFWAY, Walk, walk
+from tests.support.planning.facts import NO_GUARDS, RULES
+from tests.support.planning.plan_walk import HALFWAY, Walk, walk
 
 VALID_S = RULES.valid_for_ms / 1000
 

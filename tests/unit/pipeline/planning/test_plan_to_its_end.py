@@ -8,9 +8,9 @@ import pytest
 from pipeline.planning.decide import decide
 from pipeline.planning.facts import AckFacts, PartitionFacts
 from pipeline.planning.state import FRESH
-from tests.support.facts import NO_GUARDS, NOW_MS, RULES, partitions
-from tests.support.facts import group as group_facts
-from tests.support.plan_walk import HALFWAY, Walk, out, walk
+from tests.support.planning.facts import NO_GUARDS, NOW_MS, RULES, partitions
+from tests.support.planning.facts import group as group_facts
+from tests.support.planning.plan_walk import HALFWAY, Walk, out, walk
 
 VALID_S = RULES.valid_for_ms / 1000
 

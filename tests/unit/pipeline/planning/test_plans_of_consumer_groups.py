@@ -12,7 +12,7 @@ from pipeline.planning.broker_reasons import ADVICE
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import PlanSettings, Stored, make_plans
 from pipeline.planning.values import Published
-from tests.support.consumer_group_records import (
+from tests.support.groups.consumer_group_records import (
     Written,
     current,
     epoch,
@@ -21,8 +21,8 @@ from tests.support.consumer_group_records import (
     target,
     target_epoch,
 )
-from tests.support.consumer_group_table import Groups
-from tests.support.frames import arrow, at
+from tests.support.groups.consumer_group_table import Groups
+from tests.support.job.frames import arrow, at
 from tests.unit.pipeline.planning.test_make_plans import SETTINGS
 
 _A, _B = {"t": [0, 1]}, {"t": [2, 3]}

@@ -14,8 +14,8 @@ from pipeline.planning.state import FRESH, GroupState, from_json, to_json
 from tests.benchmarks.worlds.policies import Lagwise
 from tests.benchmarks.worlds.run import run
 from tests.benchmarks.worlds.scenarios import drawn
-from tests.support.facts import NOW_MS, RULES, committing, group
-from tests.support.patient import plan
+from tests.support.operate.patient import plan
+from tests.support.planning.facts import NOW_MS, RULES, committing, group
 
 BEFORE = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
 AFTER = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}}

@@ -8,7 +8,7 @@ import pytest
 from pipeline.planning.rows.row_of_decision import to_row
 from pipeline.planning.state import PlanState
 from pipeline.planning.values import Decision
-from tests.support.plan_walk import Walk, walk
+from tests.support.planning.plan_walk import Walk, walk
 
 _PROBATION_S = 600
 

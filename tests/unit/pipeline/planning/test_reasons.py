@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from pipeline.planning import broker_reasons, reasons
-from tests.support.message_form import faults
+from tests.support.operate.message_form import faults
 
 _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.provisional: [("partition 9 of __consumer_offsets is not read to its end yet",)],

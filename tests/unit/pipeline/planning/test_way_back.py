@@ -12,8 +12,8 @@ from pipeline.planning.facts import AckFacts
 from pipeline.planning.problem.group import Problem, to_problem
 from pipeline.planning.state import GroupState
 from pipeline.planning.values import Decision
-from tests.support.facts import NO_GUARDS, RULES
-from tests.support.plan_walk import Walk
+from tests.support.planning.facts import NO_GUARDS, RULES
+from tests.support.planning.plan_walk import Walk
 
 BEFORE = {"a": {"t": (0, 1, 2)}, "b": {"t": (3, 4, 5)}, "c": {"t": (6, 7, 8)}}
 BURST = [9_000, 9_000, 9_000, 0, 0, 0, 0, 0, 0]

@@ -10,7 +10,7 @@ from pipeline.config.model import Config, KafkaConfig
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, TopicMissingError
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.publish.outbox import _note_epoch, _read_epochs
-from tests.support.mock_cluster import MockCluster
+from tests.support.brokers.mock_cluster import MockCluster
 
 KEY = encode_key("c", "g")
 FOREIGN: list[tuple[str, bytes | None, Any]] = [

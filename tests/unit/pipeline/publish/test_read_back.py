@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pipeline.publish.read_back import decisions_of, newest_plans
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PLAN_STATE, RECOMMENDATIONS
-from tests.support.frames import NOW_MS, at
+from tests.support.job.frames import NOW_MS, at
 
 _ROW: dict[str, Any] = {
     "decision": "publish",

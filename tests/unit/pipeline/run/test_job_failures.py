@@ -29,8 +29,8 @@ from pipeline.run.driver import Driver
 from pipeline.run.job import Job
 from pipeline.run.query import _StopRequestedError, watch
 from pipeline.tables import storage
-from tests.support.batches import batch_of, deaf_session, done, idle_driver, runner_of
-from tests.support.read_frames import HereSpark
+from tests.support.job.batches import batch_of, deaf_session, done, idle_driver, runner_of
+from tests.support.spark.read_frames import HereSpark
 
 
 class ScriptedJob(Job):

@@ -13,7 +13,7 @@ from pipeline.run.batch.steps import Done
 from pipeline.run.driver import Driver
 from pipeline.run.query import RunBatch
 from pipeline.source.summary import Reached, Summary
-from tests.support.batches import batch_of, done, idle_driver, runner_of
+from tests.support.job.batches import batch_of, done, idle_driver, runner_of
 
 LATE = "a batch took longer than trigger.interval_s"
 

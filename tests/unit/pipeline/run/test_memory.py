@@ -9,7 +9,7 @@ from pipeline.kafka.positions import Position
 from pipeline.run.memory import Memory, doubt, recall
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support.batches import stamp_of
+from tests.support.job.batches import stamp_of
 
 POSITIONS = {("t", 0): Position(7)}
 STAMP = stamp_of(

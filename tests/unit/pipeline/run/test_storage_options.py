@@ -14,7 +14,7 @@ from pipeline.run.batch.upkeep import maintain_tables
 from pipeline.run.driver import Driver
 from pipeline.run.job import Job
 from pipeline.tables.schemas import TABLES
-from tests.support.batches import KnownConfigs, batch_of, deaf_session, stamp_of
+from tests.support.job.batches import KnownConfigs, batch_of, deaf_session, stamp_of
 
 RESOLVED = {"AWS_SECRET_ACCESS_KEY": "hunter2"}
 

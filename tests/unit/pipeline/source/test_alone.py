@@ -12,8 +12,8 @@ from pipeline.source import alone, reading
 from pipeline.source.alone import AloneReader, AloneStreamReader, settings_alone
 from pipeline.source.pace import Pace
 from pipeline.source.partitions import Part
-from tests.support.inject import commit_record
-from tests.support.raw_records import raw
+from tests.support.brokers.inject import commit_record
+from tests.support.brokers.raw_records import raw
 
 BROKER = {"kafka.bootstrap.servers": "broker:9092"}
 SPAN = Span(topic=OFFSETS_TOPIC, partition=3, start=5, end=9)

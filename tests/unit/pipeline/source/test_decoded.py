@@ -9,7 +9,7 @@ import pytest
 from pipeline.decode.rows import ARROW
 from pipeline.source import decoded
 from pipeline.source.decoded import Decoded, newest_of, of_rows, together
-from tests.support.frames import decoded_arrow, decoded_rows
+from tests.support.job.frames import decoded_arrow, decoded_rows
 
 
 def commit(position: int, **fields: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pipeline.kafka.positions import Answer, End, Intake, PartitionKey, Position
 from pipeline.run.replay import why_passed_over
 from pipeline.source.offset import SourceOffset, from_json, state_of
 from pipeline.tables.stamp import Stamp
-from tests.support.batches import stamp_of
+from tests.support.job.batches import stamp_of
 
 _KEYS = st.tuples(st.sampled_from(["__consumer_offsets", "lagwise.acks"]), st.integers(0, 60))
 _COUNTS = st.integers(0, 2**62)

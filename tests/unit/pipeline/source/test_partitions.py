@@ -16,7 +16,7 @@ from pipeline.source.offset import SourceOffset, from_json
 from pipeline.source.partitions import Part, parts_of
 from pipeline.source.planner import Planner
 from pipeline.tables.stamp import Stamp
-from tests.support.batches import idle_driver, stamp_of
+from tests.support.job.batches import idle_driver, stamp_of
 
 SETTINGS = build_source(idle_driver().services, query="q", once=False, attempts=4)
 ASKED = Share(carries_listing=True)

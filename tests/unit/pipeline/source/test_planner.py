@@ -20,7 +20,7 @@ from pipeline.source.offset import SourceOffset, from_json, state_of
 from pipeline.source.pace import Pace
 from pipeline.source.planner import Planner
 from pipeline.tables.stamp import Stamp
-from tests.support.batches import idle_driver, stamp_of
+from tests.support.job.batches import idle_driver, stamp_of
 
 KEY = (OFFSETS_TOPIC, 0)
 NOW_MS = 1_700_000_000_000

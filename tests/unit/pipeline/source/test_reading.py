@@ -21,9 +21,9 @@ from pipeline.run.assembly import build_source
 from pipeline.source import last_attempt, reading
 from pipeline.source.partitions import Part
 from pipeline.source.reading import rows_of_part
-from tests.support.batches import idle_driver
-from tests.support.inject import commit_record
-from tests.support.raw_records import raw
+from tests.support.brokers.inject import commit_record
+from tests.support.brokers.raw_records import raw
+from tests.support.job.batches import idle_driver
 
 SETTINGS = build_source(idle_driver().services, query="q", once=False, attempts=4)
 SPANS = (Span(topic=OFFSETS_TOPIC, partition=3, start=0, end=9),)

@@ -6,7 +6,7 @@ from pipeline.config.model import Config, ControlConfig, KafkaConfig
 from pipeline.run import assembly
 from pipeline.run.assembly import build_source
 from pipeline.source.settings import from_options
-from tests.support.batches import CONTROL, KnownConfigs, idle_driver
+from tests.support.job.batches import CONTROL, KnownConfigs, idle_driver
 
 SETTINGS = build_source(
     idle_driver(

@@ -17,8 +17,8 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support import maintenance
-from tests.support.frames import NOW_MS, arrow, at
+from tests.support.job import maintenance
+from tests.support.job.frames import NOW_MS, arrow, at
 from tests.support.waiting import wait_until
 
 

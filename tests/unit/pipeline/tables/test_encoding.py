@@ -11,8 +11,8 @@ from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support import maintenance
-from tests.support.frames import NOW_MS, arrow, at
+from tests.support.job import maintenance
+from tests.support.job.frames import NOW_MS, arrow, at
 
 LAG = {"committed_offset": 5, "recent_commits": [{"committed_offset": 5, "commit_timestamp_ms": 1, "lag": 1}]}
 

@@ -18,7 +18,7 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support.frames import NOW_MS, arrow
+from tests.support.job.frames import NOW_MS, arrow
 
 STAMP = Stamp(batch_id=3, at_ms=NOW_MS, behind=(1, 2), reason="not read yet")
 

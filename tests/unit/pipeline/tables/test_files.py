@@ -16,7 +16,7 @@ from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support.frames import arrow
+from tests.support.job.frames import arrow
 
 ROWS = arrow("partition_lag", *({"group_id": group, "partition": 3} for group in ("b", "ä", "a")))
 STAMP = Stamp(batch_id=3, at_ms=1)

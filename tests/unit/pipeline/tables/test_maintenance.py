@@ -19,8 +19,8 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import GROUP_HISTORY, TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support import maintenance
-from tests.support.frames import NOW_MS, arrow, at
+from tests.support.job import maintenance
+from tests.support.job.frames import NOW_MS, arrow, at
 
 HOUR_S = 3600
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)

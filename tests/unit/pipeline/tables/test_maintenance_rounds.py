@@ -14,8 +14,8 @@ from pipeline.tables.maintenance import Kept, Round
 from pipeline.tables.schemas import TABLES, Table
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support.frames import NOW_MS, arrow, at
-from tests.support.maintenance import run
+from tests.support.job.frames import NOW_MS, arrow, at
+from tests.support.job.maintenance import run
 
 NOWHERE = Kept(store=Store("nowhere", term=0), keep_days=30)
 ROUND = [

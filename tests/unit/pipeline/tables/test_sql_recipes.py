@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.tables.schemas import BY_NAME
-from tests.support.sql_recipes import ANSWERS, OPENINGS, PAGE, QUERIES, ROOT, written
+from tests.support.operate.sql_recipes import ANSWERS, OPENINGS, PAGE, QUERIES, ROOT, written
 
 _STABLE = {
     name: set(re.findall(r"`(\w+)`", columns))

@@ -21,8 +21,8 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import PARTITION_LAG, PLAN_STATE, RECOMMENDATIONS, TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support import maintenance
-from tests.support.frames import NOW_MS, at
+from tests.support.job import maintenance
+from tests.support.job.frames import NOW_MS, at
 
 _ROW = {"cluster": "local", "decision": "unchanged", "recorded_at": at(0), "updated_at": at(0), "batch_id": 5}
 _RECORDED = {

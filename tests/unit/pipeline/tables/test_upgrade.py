@@ -24,7 +24,7 @@ from pipeline.tables.schemas import BY_NAME
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from pipeline.tables.versions import Change
-from tests.support.frames import NOW_MS
+from tests.support.job.frames import NOW_MS
 
 STAMP = Stamp(batch_id=3, at_ms=NOW_MS)
 _DAYS = (date(2026, 11, 20), date(2026, 11, 21))

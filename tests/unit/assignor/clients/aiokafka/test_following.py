@@ -18,7 +18,7 @@ from assignor.clients.aiokafka.bounded import within
 from assignor.clients.plugin.user_data import AssignmentData, Outcome, encode_assignment_data
 from assignor.protocol import acks, control
 from assignor.protocol.acks import AnyAck, Applied
-from tests.support.plans import plan
+from tests.support.followers.plans import plan
 
 APPLIED = encode_assignment_data(AssignmentData(epoch=3, outcome=Outcome.APPLIED))
 

@@ -3,8 +3,8 @@
 import pytest
 
 from assignor.clients.confluent import follower as confluent
-from tests.support.follow_fakes import FakeConsumer, FakeTopics
-from tests.support.follow_setup import GIVES_1, Setup
+from tests.support.followers.follow_fakes import FakeConsumer, FakeTopics
+from tests.support.followers.follow_setup import GIVES_1, Setup
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@ import pytest
 from confluent_kafka import KafkaError
 
 from assignor.clients.follower.state import Phase
-from tests.support.follow_fakes import FakeMessage
-from tests.support.follow_plans import plan
-from tests.support.follow_setup import BASE, GIVES_1, Setup, at, offsets
+from tests.support.followers.follow_fakes import FakeMessage
+from tests.support.followers.follow_plans import plan
+from tests.support.followers.follow_setup import BASE, GIVES_1, Setup, at, offsets
 from tests.support.waiting import wait_until
 
 EOF = KafkaError(KafkaError._PARTITION_EOF)

@@ -8,8 +8,8 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 from assignor.clients.confluent import NotOwnedError, TransactionsUnsupportedError
 from assignor.clients.follower.state import Phase
 from assignor.protocol.acks import Applied, Follows, Release, Taken, Void
-from tests.support.follow_fakes import FakeMessage
-from tests.support.follow_setup import HEAD, Setup
+from tests.support.followers.follow_fakes import FakeMessage
+from tests.support.followers.follow_setup import HEAD, Setup
 
 
 @pytest.mark.parametrize(("reset", "start"), [("earliest", 5), ("latest", 95)])

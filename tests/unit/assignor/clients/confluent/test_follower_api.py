@@ -19,8 +19,8 @@ from assignor.clients.confluent import commits as confluent_commits
 from assignor.clients.follower.state import Phase
 from assignor.errors import AssignorError
 from assignor.protocol.acks import Follows, Refused, Release, Void
-from tests.support.follow_fakes import FakeMessage
-from tests.support.follow_setup import HEAD, Setup, at, offsets, release_of
+from tests.support.followers.follow_fakes import FakeMessage
+from tests.support.followers.follow_setup import HEAD, Setup, at, offsets, release_of
 
 
 def read(setup: Setup, *messages: FakeMessage) -> None:

@@ -8,8 +8,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from assignor.clients.confluent import NotOwnedError
 from assignor.protocol.acks import Refused
-from tests.support.follow_fakes import FakeMessage
-from tests.support.follow_setup import GIVES_1, Setup, at
+from tests.support.followers.follow_fakes import FakeMessage
+from tests.support.followers.follow_setup import GIVES_1, Setup, at
 
 
 def joined(**config: Any) -> Setup:

@@ -6,8 +6,8 @@ import pytest
 
 from assignor.clients.follower.state import FollowerState
 from assignor.protocol.acks import Follows
-from tests.support.follow_fakes import FakeMessage
-from tests.support.follow_setup import HEAD, Setup
+from tests.support.followers.follow_fakes import FakeMessage
+from tests.support.followers.follow_setup import HEAD, Setup
 
 
 def fail(*_: object) -> None:

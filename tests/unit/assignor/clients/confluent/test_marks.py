@@ -5,7 +5,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from assignor.clients.confluent import looks
 from assignor.protocol.acks import Follows, Release, Taken
-from tests.support.follow_setup import HEAD, Setup, at
+from tests.support.followers.follow_setup import HEAD, Setup, at
 
 RELEASED = "lagwise:1:release:1:5:1"
 TAKEN = "lagwise:1:taken:1:6:1"

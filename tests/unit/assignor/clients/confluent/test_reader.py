@@ -12,8 +12,8 @@ from assignor.clients.confluent.heard import Heard
 from assignor.clients.confluent.reader import Names, TopicsAwayError, TopicsReader
 from assignor.protocol import acks, control
 from assignor.protocol.acks import Follows
-from tests.support.follow_driver import A, head
-from tests.support.follow_plans import CLUSTER, GROUP, key_of, plan
+from tests.support.followers.follow_driver import A, head
+from tests.support.followers.follow_plans import CLUSTER, GROUP, key_of, plan
 
 CONTROL, ACKS = "control", "acks"
 ACCEPTED = Follows(**head(A))

@@ -17,8 +17,8 @@ from assignor.clients.confluent import offsets as confluent_offsets
 from assignor.clients.confluent import reading as confluent_reading
 from assignor.clients.confluent.offsets import Stored
 from assignor.protocol.acks import Follows
-from tests.support.follow_fakes import FakeMessage
-from tests.support.follow_setup import HEAD, Setup, at, offsets, release_of
+from tests.support.followers.follow_fakes import FakeMessage
+from tests.support.followers.follow_setup import HEAD, Setup, at, offsets, release_of
 
 
 def test_partitions_wait_for_a_coordinator_that_does_not_say_where_they_start(

@@ -14,8 +14,8 @@ from assignor.clients.confluent.reader import Names, TopicsReader
 from assignor.clients.confluent.writer import AckWriter
 from assignor.protocol import acks, control
 from assignor.protocol.acks import AnyAck, Follows, Release
-from tests.support.follow_driver import A, B, head, release
-from tests.support.follow_plans import CLUSTER, GROUP, key_of, plan
+from tests.support.followers.follow_driver import A, B, head, release
+from tests.support.followers.follow_plans import CLUSTER, GROUP, key_of, plan
 
 ACCEPTED = Follows(**head(A))
 PLAN = plan({"a": [0]}, {"a": [0]}, epoch=5)

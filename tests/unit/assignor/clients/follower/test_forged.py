@@ -18,7 +18,7 @@ from assignor.clients.follower.state import (
 )
 from assignor.protocol.acks import Accepted, Follows, Refused, Void
 from assignor.protocol.marks import HandOverMark
-from tests.support.follow_driver import (
+from tests.support.followers.follow_driver import (
     MOVE_1,
     P1,
     P2,

@@ -7,7 +7,7 @@ import pytest
 from assignor.clients.follower.state import Assign, Committed, Mark, Phase, PlanSeen, Rejoin, Revoked, Tick
 from assignor.protocol.acks import Follows, Refused, Taken, Void
 from assignor.protocol.migration import Migration, why_not
-from tests.support.follow_driver import (
+from tests.support.followers.follow_driver import (
     MOVE_1,
     P0,
     P1,

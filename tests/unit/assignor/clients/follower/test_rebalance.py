@@ -18,7 +18,7 @@ from assignor.clients.follower.state import (
     Write,
 )
 from assignor.protocol.acks import Follows, Void
-from tests.support.follow_driver import (
+from tests.support.followers.follow_driver import (
     MOVE_1,
     P0,
     P1,

@@ -18,7 +18,7 @@ from assignor.clients.follower.state import (
     Write,
 )
 from assignor.protocol.acks import Applied, Follows, Refused, Void
-from tests.support.follow_driver import (
+from tests.support.followers.follow_driver import (
     BASE,
     MOVE_1,
     P0,
@@ -32,7 +32,7 @@ from tests.support.follow_driver import (
     release,
     taken,
 )
-from tests.support.follow_plans import plan
+from tests.support.followers.follow_plans import plan
 
 
 def test_assigned_partitions_are_read_and_told() -> None:

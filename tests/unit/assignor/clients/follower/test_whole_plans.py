@@ -26,8 +26,8 @@ from assignor.clients.follower.state import (
 )
 from assignor.protocol.acks import AnyAck, Applied, Follows, Refused, Release, Taken, Void
 from assignor.protocol.control import ControlRecord
-from tests.support.follow_driver import P0, P1, P2, A, B, Driver, assigned, head, taken
-from tests.support.follow_plans import plan
+from tests.support.followers.follow_driver import P0, P1, P2, A, B, Driver, assigned, head, taken
+from tests.support.followers.follow_plans import plan
 
 C, D = "c", "d"
 BASE = {A: [0, 1], B: [2], C: [3], D: [4]}

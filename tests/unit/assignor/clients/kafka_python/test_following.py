@@ -17,7 +17,7 @@ from assignor.clients.plugin.membership import NotAttachedError
 from assignor.clients.plugin.user_data import AssignmentData, Outcome, encode_assignment_data
 from assignor.protocol import acks, control
 from assignor.protocol.acks import AnyAck, Refused
-from tests.support.plans import plan
+from tests.support.followers.plans import plan
 from tests.support.waiting import wait_until
 
 NOWHERE = {"bootstrap_servers": "127.0.0.1:1", "api_version": (2, 5)}

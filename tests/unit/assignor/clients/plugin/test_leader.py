@@ -8,8 +8,8 @@ from assignor.evaluation import validity
 from assignor.model.assignment import Unassigned
 from assignor.protocol.control import ControlRecord
 from assignor.strategies.registry import strategy
-from tests.support.groups import by_name
-from tests.support.plans import joined, plan
+from tests.support.assignors.groups import by_name
+from tests.support.followers.plans import joined, plan
 
 COUNTS = {"t": 4}
 BASE = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}

@@ -24,7 +24,7 @@ from assignor.protocol.acks import AnyAck, Applied, Refused, Void
 from assignor.protocol.control import ControlRecord
 from assignor.protocol.kafka.consumer import TopicPartitions
 from assignor.protocol.kafka.sticky import Claims, encode_sticky_user_data
-from tests.support.plans import FOREVER_MS, joined, plan
+from tests.support.followers.plans import FOREVER_MS, joined, plan
 
 BASE = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
 TARGET = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}}

@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.stays import Stay, overlapping
+from tests.support.followers.stays import Stay, overlapping
 
 
 def stay(who: str, start: float, end: float, place: int = 0) -> Stay[int]:

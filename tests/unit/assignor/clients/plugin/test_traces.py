@@ -10,7 +10,7 @@ from assignor.clients.control import Fed
 from assignor.clients.plugin.user_data import Outcome, assignment_data_of
 from assignor.protocol import acks
 from assignor.protocol.acks import Applied, Refused, Void
-from tests.support.leader_traces import FOLDER, Document, Replayed, traces
+from tests.support.followers.leader_traces import FOLDER, Document, Replayed, traces
 
 TRACES = dict(traces())
 STEPS = [step for trace in TRACES.values() for step in trace["steps"]]

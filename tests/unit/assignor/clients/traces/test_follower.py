@@ -8,8 +8,8 @@ import pytest
 
 from assignor.clients.follower import trouble
 from assignor.clients.follower.state import Action, Event, Mark, Phase
-from tests.support.follow_trace_stories import all_documents
-from tests.support.follow_traces import FOLDER, Json, replayed, text_of
+from tests.support.followers.follow_trace_stories import all_documents
+from tests.support.followers.follow_traces import FOLDER, Json, replayed, text_of
 
 FILES = sorted(FOLDER.glob("*.json"))
 _NAMES = {"PlanSeen": "plan", "AcksSeen": "acks", "TopicsAway": "topics_away"}
@@ -36,7 +36,7 @@ def test_replayed_trace_does_what_it_says(file: Path) -> None:
 
 
 def test_files_are_those_of_the_cases() -> None:
-    """Otherwise: `python -m tests.support.follow_traces`, and look at what has changed."""
+    """Otherwise: `python -m tests.support.followers.follow_traces`, and look at what has changed."""
     assert {file.stem: file.read_text(encoding="utf-8") for file in FILES} == {
         name: text_of(document) for name, document in all_documents().items()
     }

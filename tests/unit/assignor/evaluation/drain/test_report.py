@@ -7,8 +7,8 @@ from assignor.evaluation import validity
 from assignor.evaluation.drain.report import AssignmentReport, report
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
-from tests.support.drain_groups import owned
-from tests.support.groups import group, member
+from tests.support.assignors.drain_groups import owned
+from tests.support.assignors.groups import group, member
 
 
 def reported(built: Group, to: list[int]) -> AssignmentReport:

@@ -5,8 +5,8 @@ import pytest
 
 from assignor.evaluation.drain.bound import BoundCause, group_bound, lower_bound_s
 from assignor.evaluation.drain.time import drain_s, lag_imbalance, member_drain_s
-from tests.support.drain_groups import owned
-from tests.support.groups import group, member
+from tests.support.assignors.drain_groups import owned
+from tests.support.assignors.groups import group, member
 
 
 def test_member_has_drained_after_lag_over_spare_capacity() -> None:

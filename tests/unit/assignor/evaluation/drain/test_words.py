@@ -7,8 +7,8 @@ import pytest
 from assignor.evaluation.drain.bound import group_bound
 from assignor.evaluation.drain.words import cause_in_words, obstacles, time_in_words
 from assignor.model.group import Group
-from tests.support.drain_groups import lag_sticky, owned
-from tests.support.groups import group, member
+from tests.support.assignors.drain_groups import lag_sticky, owned
+from tests.support.assignors.groups import group, member
 
 
 @pytest.mark.parametrize(

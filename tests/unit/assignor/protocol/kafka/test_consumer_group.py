@@ -34,7 +34,7 @@ from assignor.protocol.kafka.consumer_group import (
 from assignor.protocol.kafka.record_types import RecordType
 from tests.golden import offsets as golden
 from tests.support.bytes_strategies import damaged, texts
-from tests.support.consumer_group_values import (
+from tests.support.groups.consumer_group_values import (
     assignments,
     current_assignments,
     int32s,

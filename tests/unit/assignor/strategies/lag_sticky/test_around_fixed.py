@@ -7,8 +7,8 @@ import numpy as np
 from assignor.evaluation.drain.time import member_drain_s
 from assignor.evaluation.validity import check
 from assignor.model.group import Group
-from tests.support.drain_groups import FREE, lag_sticky, owned, remarks
-from tests.support.groups import group, member
+from tests.support.assignors.drain_groups import FREE, lag_sticky, owned, remarks
+from tests.support.assignors.groups import group, member
 
 
 def fixing(lagging: Group, *members: int) -> Group:

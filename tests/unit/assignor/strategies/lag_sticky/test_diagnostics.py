@@ -3,8 +3,8 @@
 import pytest
 
 from assignor.model.group import Group
-from tests.support.drain_groups import owned, remarks
-from tests.support.groups import group, member
+from tests.support.assignors.drain_groups import owned, remarks
+from tests.support.assignors.groups import group, member
 
 REMARKS = {
     "nothing late": (owned([5], [0]), {}, "no move: no member needs more than 20 s"),

@@ -15,8 +15,8 @@ from assignor.strategies.lag_sticky.search.lpt import placed_anew
 from assignor.strategies.lag_sticky.search.rounds import packed_in_rounds
 from assignor.strategies.lag_sticky.start import build_problem
 from assignor.strategies.registry import strategy
-from tests.support.drain_groups import FREE, owned
-from tests.support.groups import group, member
+from tests.support.assignors.drain_groups import FREE, owned
+from tests.support.assignors.groups import group, member
 
 
 def problem(lagging: Group, **options: object) -> Problem:

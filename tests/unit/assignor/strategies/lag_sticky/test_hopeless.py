@@ -5,8 +5,8 @@ import numpy as np
 from assignor.evaluation import validity
 from assignor.evaluation.drain.time import sums_held
 from assignor.model.group import Group
-from tests.support.drain_groups import FREE, lag_sticky, moved, owned, remarks, time_s
-from tests.support.groups import group, member
+from tests.support.assignors.drain_groups import FREE, lag_sticky, moved, owned, remarks, time_s
+from tests.support.assignors.groups import group, member
 
 
 def moves(lagging: Group, **options: object) -> list[tuple[str, str, str]]:

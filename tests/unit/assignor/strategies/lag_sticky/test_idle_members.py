@@ -7,8 +7,8 @@ from assignor.evaluation import validity
 from assignor.model.group import Group
 from assignor.strategies.lag_sticky import idle_members
 from assignor.strategies.lag_sticky.givers import Giver
-from tests.support.drain_groups import lag_sticky, moved, owned
-from tests.support.groups import group, member
+from tests.support.assignors.drain_groups import lag_sticky, moved, owned
+from tests.support.assignors.groups import group, member
 
 
 def giver(*weights: float, unread: frozenset[int] = frozenset()) -> Giver:

@@ -7,8 +7,8 @@ from assignor.evaluation import validity
 from assignor.evaluation.drain.bound import lower_bound_s
 from assignor.evaluation.drain.time import drain_s
 from assignor.model.group import Group
-from tests.support.drain_groups import FREE, lag_sticky, moved, owned
-from tests.support.groups import group, member
+from tests.support.assignors.drain_groups import FREE, lag_sticky, moved, owned
+from tests.support.assignors.groups import group, member
 
 
 def over_bound(built: Group, **options: object) -> float:

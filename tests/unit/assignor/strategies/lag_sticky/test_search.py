@@ -22,8 +22,8 @@ from assignor.strategies.lag_sticky.search.search import Search
 from assignor.strategies.lag_sticky.search.state import SearchState, Transfer
 from assignor.strategies.lag_sticky.start import build_problem
 from assignor.strategies.registry import strategy
-from tests.support.drain_groups import FREE, lag_sticky, moved, owned
-from tests.support.groups import group, member
+from tests.support.assignors.drain_groups import FREE, lag_sticky, moved, owned
+from tests.support.assignors.groups import group, member
 
 NONE = np.zeros(0, np.int64)
 

@@ -11,8 +11,8 @@ from assignor.evaluation.drain.time import drain_s
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies.sticky import strategy as sticky
-from tests.support.drain_groups import FREE, lag_sticky, moved, owned, remarks
-from tests.support.groups import by_name, group, member
+from tests.support.assignors.drain_groups import FREE, lag_sticky, moved, owned, remarks
+from tests.support.assignors.groups import by_name, group, member
 
 
 def answered(lagging: Group, **options: object) -> dict[str, list[str]]:

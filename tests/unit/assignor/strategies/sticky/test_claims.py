@@ -7,7 +7,7 @@ from assignor.model.members import Member
 from assignor.protocol.kafka.consumer import Subscription, decode_subscription, encode_subscription
 from assignor.protocol.kafka.sticky import Claims, claims_of, encode_sticky_user_data
 from assignor.strategies.registry import strategy
-from tests.support.groups import by_name, group
+from tests.support.assignors.groups import by_name, group
 
 Partitions = dict[str, tuple[int, ...]]
 

@@ -11,7 +11,7 @@ from assignor.strategies.handover import next_step
 from assignor.strategies.registry import STRATEGIES
 from assignor.strategies.sticky import cooperative as cooperative_sticky
 from assignor.strategies.sticky import strategy as sticky
-from tests.support.groups import group, member, owned_by
+from tests.support.assignors.groups import group, member, owned_by
 
 Rebalance = dict[str, list[str]]
 

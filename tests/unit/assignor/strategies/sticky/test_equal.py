@@ -1,6 +1,6 @@
 from assignor.evaluation import validity
 from assignor.strategies.sticky.equal import assign_equal
-from tests.support.groups import by_name, group, member
+from tests.support.assignors.groups import by_name, group, member
 
 
 def test_worked_example_of_the_module_holds() -> None:

@@ -19,7 +19,7 @@ from assignor.strategies.registry import STRATEGIES
 from assignor.strategies.sticky import constrained as constrained_sticky
 from assignor.strategies.sticky import cooperative as cooperative_sticky
 from assignor.strategies.sticky import strategy as sticky
-from tests.support.groups import by_name, group, member
+from tests.support.assignors.groups import by_name, group, member
 
 Assign = Callable[[Group], Assignment]
 

@@ -6,8 +6,8 @@ from assignor.model.group import Group
 from assignor.strategies.sticky.unequal.blocks import Block
 from assignor.strategies.sticky.unequal.moves import fewest_moves
 from assignor.strategies.sticky.unequal.solver import assign_unequal
-from tests.support.even_judge import has_better_exchange
-from tests.support.groups import by_name, group, member
+from tests.support.assignors.even_judge import has_better_exchange
+from tests.support.assignors.groups import by_name, group, member
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from assignor.evaluation import validity
 from assignor.model.by_member import Placed, by_member
 from assignor.model.group import Group
 from assignor.strategies.sticky import strategy as sticky
-from tests.support.groups import group, member
+from tests.support.assignors.groups import group, member
 
 Owned = Mapping[str, Placed]
 

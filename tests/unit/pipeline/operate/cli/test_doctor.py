@@ -19,8 +19,8 @@ from pipeline.tables.owner.heartbeat import Heartbeat
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support.frames import arrow
-from tests.support.patient import group, lag
+from tests.support.job.frames import arrow
+from tests.support.operate.patient import group, lag
 
 LATE = {"lag": 9_000, "lag_seconds": 400.0}
 

@@ -10,7 +10,7 @@ from pipeline.tables.owner.beat_file import FILE_NAME
 from pipeline.tables.owner.driver_report import DriverReport
 from pipeline.tables.owner.heartbeat import Heartbeat
 from pipeline.tables.stamp import Stamp
-from tests.support.table_world import World
+from tests.support.operate.table_world import World
 
 NOW_MS = 1_700_000_000_000
 

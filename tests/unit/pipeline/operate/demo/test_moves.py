@@ -4,8 +4,8 @@ import pytest
 
 from assignor.protocol.acks import AnyAck, Applied, Follows, Release, Taken
 from pipeline.operate.demo.moves import Moves, client_of
-from tests.support.demo_views import NOON
-from tests.support.follow_plans import plan
+from tests.support.followers.follow_plans import plan
+from tests.support.operate.demo_views import NOON
 
 _AT_MS = int(NOON.timestamp() * 1000)
 _SAID = {"cluster": "demo", "group": "billing", "generation": 3, "epoch": 2, "at_ms": _AT_MS}

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.errors import MissingDependencyError
 from pipeline.operate.demo.page import Page
-from tests.support.serving import get
+from tests.support.operate.serving import get
 from tests.support.waiting import wait_until
 
 

@@ -10,7 +10,7 @@ from pipeline.operate.demo.snapshot import Snapshot, read_snapshot
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
-from tests.support.demo_views import NOON, group, share
+from tests.support.operate.demo_views import NOON, group, share
 
 _SCHEMAS = {table.name: arrow_schema(table.schema) for table in TABLES}
 _COMMON = {"cluster": "c", "group_id": "g", "updated_at": NOON, "created_at": NOON, "batch_id": 1}

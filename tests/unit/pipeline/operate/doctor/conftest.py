@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.patient import Patient
+from tests.support.operate.patient import Patient
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from pipeline.operate.doctor.finding import Finding
-from tests.support.findings import told
-from tests.support.frames import at, member
-from tests.support.patient import Patient, group, lag
+from tests.support.job.frames import at, member
+from tests.support.operate.findings import told
+from tests.support.operate.patient import Patient, group, lag
 
 LATE = {"lag": 9_000, "lag_seconds": 400.0}
 QUIET = {"member_id": "b-2", "lag": 0, "lag_seconds": 0.0}

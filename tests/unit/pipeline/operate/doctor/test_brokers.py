@@ -11,7 +11,7 @@ from pipeline.kafka.errors import error_of_call
 from pipeline.operate.doctor import brokers
 from pipeline.operate.doctor.evidence import read_group, read_stream
 from pipeline.operate.doctor.finding import Figures, Finding
-from tests.support.patient import CONFIG, Patient, group, now
+from tests.support.operate.patient import CONFIG, Patient, group, now
 
 
 def asked(patient: Patient, monkeypatch: pytest.MonkeyPatch, error: Exception) -> Finding:

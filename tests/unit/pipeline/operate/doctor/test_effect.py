@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from pipeline.planning.state import GroupState, to_json
-from tests.support.findings import told
-from tests.support.frames import at
-from tests.support.message_form import faults
-from tests.support.patient import Patient
+from tests.support.job.frames import at
+from tests.support.operate.findings import told
+from tests.support.operate.message_form import faults
+from tests.support.operate.patient import Patient
 
 _PLAN = {"epoch": 7, "status": "applied", "moves": 2, "moves_made": 2, "published_at": at(-900)}
 _WHY = "member b-2 kept up before and loses ground since: 5, 90, 180, 260 records behind at its commits"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.findings import told
-from tests.support.frames import at
-from tests.support.patient import BATCH_MS, Patient, group, plan
+from tests.support.job.frames import at
+from tests.support.operate.findings import told
+from tests.support.operate.patient import BATCH_MS, Patient, group, plan
 
 _TARGET = "the group has its target assignment"
 

@@ -6,9 +6,9 @@ import pytest
 
 from pipeline.tables.owner.beat_file import FILE_NAME
 from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
-from tests.support.findings import told
-from tests.support.frames import NOW_MS, at
-from tests.support.patient import Patient, group, lag
+from tests.support.job.frames import NOW_MS, at
+from tests.support.operate.findings import told
+from tests.support.operate.patient import Patient, group, lag
 
 
 def beat(patient: Patient, *, age_s: float, is_stopped: bool = False) -> None:

@@ -5,9 +5,9 @@ import pytest
 from assignor.protocol.kafka.offsets import encode_group_metadata_key
 from pipeline.config.model import Config
 from pipeline.operate.doctor.evidence import offsets_partition_of
-from tests.support.findings import told
-from tests.support.frames import at
-from tests.support.patient import OFFSETS_PARTITION, Patient, group, lag
+from tests.support.job.frames import at
+from tests.support.operate.findings import told
+from tests.support.operate.patient import OFFSETS_PARTITION, Patient, group, lag
 
 _ABSENT = ("problem", "the tables do not list the group: lagwise has read no commit and no record of it")
 _FILTERS = (

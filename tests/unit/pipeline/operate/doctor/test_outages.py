@@ -3,9 +3,9 @@
 import pytest
 
 from pipeline.planning.state import GroupState, MemberRate, to_json
-from tests.support.findings import told
-from tests.support.frames import NOW_MS
-from tests.support.patient import Patient
+from tests.support.job.frames import NOW_MS
+from tests.support.operate.findings import told
+from tests.support.operate.patient import Patient
 
 _DECIDED_MS = NOW_MS - 10_000
 

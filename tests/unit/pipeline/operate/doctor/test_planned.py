@@ -6,9 +6,9 @@ import pytest
 
 from pipeline.config.model import Config
 from pipeline.planning.broker_reasons import ADVICE
-from tests.support.findings import told
-from tests.support.frames import at, member
-from tests.support.patient import BATCH_MS, OFFSETS_PARTITION, Patient, group, lag
+from tests.support.job.frames import at, member
+from tests.support.operate.findings import told
+from tests.support.operate.patient import BATCH_MS, OFFSETS_PARTITION, Patient, group, lag
 
 _EXCLUDED = Config.model_validate({"plan": {"groups": [{"pattern": "bill.*", "exclude": True}]}})
 

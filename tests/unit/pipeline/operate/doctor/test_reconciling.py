@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.findings import told
-from tests.support.frames import at, member
-from tests.support.patient import Patient, group
+from tests.support.job.frames import at, member
+from tests.support.operate.findings import told
+from tests.support.operate.patient import Patient, group
 
 _ON_THE_WAY = "1 member(s) are on the way to their target assignment: waits"
 

@@ -8,8 +8,8 @@ from pipeline.operate.doctor.evidence import read_stream
 from pipeline.operate.doctor.stream import tables_age
 from pipeline.operate.health import look
 from pipeline.tables.owner.beat_file import FILE_NAME
-from tests.support.frames import NOW_MS
-from tests.support.patient import CONFIG, Patient, now
+from tests.support.job.frames import NOW_MS
+from tests.support.operate.patient import CONFIG, Patient, now
 
 _LEVELS = {"ok": {"ok"}, "warning": {"problem", "note"}, "critical": {"problem"}}
 _RUNNING = {"stage": "running", "interval_s": 5.0, "stuck_after_s": 60.0, "is_settled": True}

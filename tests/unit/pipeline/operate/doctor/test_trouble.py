@@ -4,9 +4,9 @@ from typing import Any
 
 from pipeline.operate.doctor.evidence import read_group, read_groups, read_stream
 from pipeline.operate.doctor.trouble import trouble
-from tests.support.findings import told
-from tests.support.frames import at
-from tests.support.patient import CONFIG, Patient, group, lag, now
+from tests.support.job.frames import at
+from tests.support.operate.findings import told
+from tests.support.operate.patient import CONFIG, Patient, group, lag, now
 
 
 def late(name: str, seconds: float | None, **more: Any) -> dict[str, Any]:

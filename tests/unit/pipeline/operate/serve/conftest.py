@@ -6,8 +6,8 @@ import pytest
 from pipeline.config.model import Config, MetricsConfig, ServeConfig
 from pipeline.operate.serve.metrics.scrape import Scraper
 from pipeline.tables.reading import Tables
-from tests.support.prometheus_text import Scrape, parse
-from tests.support.table_world import World
+from tests.support.operate.prometheus_text import Scrape, parse
+from tests.support.operate.table_world import World
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from pipeline.config.model import Config
 from pipeline.operate.serve.app import build_app
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
-from tests.support.asgi import ask
-from tests.support.serving import Answer
-from tests.support.table_world import NOON, World
+from tests.support.operate.asgi import ask
+from tests.support.operate.serving import Answer
+from tests.support.operate.table_world import NOON, World
 
 Asking = Callable[..., Answer]
 HOSTILE = [

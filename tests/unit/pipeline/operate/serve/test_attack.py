@@ -17,8 +17,8 @@ import pytest
 
 from pipeline.operate.serve import connections
 from pipeline.operate.serve.connections import REQUEST_WITHIN_S
-from tests.support.serving import Serving, get, serving, serving_app
-from tests.support.table_world import World
+from tests.support.operate.serving import Serving, get, serving, serving_app
+from tests.support.operate.table_world import World
 from tests.support.waiting import wait_until
 
 log_of_test = logging.getLogger(__name__)

@@ -18,12 +18,12 @@ from pipeline.operate.serve.clusters import Deployment
 from pipeline.operate.serve.orders import Desk
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
-from tests.support.asgi import ask
-from tests.support.cluster_world import cluster_world
-from tests.support.page_orders import BY_ANN, TOKEN, sent
-from tests.support.prometheus_text import parse
-from tests.support.serving import Answer, serving
-from tests.support.table_world import World
+from tests.support.operate.asgi import ask
+from tests.support.operate.cluster_world import cluster_world
+from tests.support.operate.page_orders import BY_ANN, TOKEN, sent
+from tests.support.operate.prometheus_text import parse
+from tests.support.operate.serving import Answer, serving
+from tests.support.operate.table_world import World
 
 _TAKES_ORDERS = Config(serve=ServeConfig(token="env:LAGWISE_PAGE_TOKEN"))  # noqa: S106 - a reference
 

@@ -8,9 +8,9 @@ import pytest
 from pipeline.config.model import Config
 from pipeline.operate.serve.app import build_app
 from pipeline.tables.reading import Tables
-from tests.support.asgi import ask
-from tests.support.page_orders import write_waiting
-from tests.support.table_world import World
+from tests.support.operate.asgi import ask
+from tests.support.operate.page_orders import write_waiting
+from tests.support.operate.table_world import World
 
 _MEMBERS = ("m-1", "m-2", "m-3")
 

@@ -16,8 +16,8 @@ from pipeline.operate.serve.orders import Desk
 from pipeline.operate.serve.rate import Rate
 from pipeline.operate.serve.seldom import Seldom
 from pipeline.tables.reading import Tables
-from tests.support.asgi import ask
-from tests.support.table_world import World
+from tests.support.operate.asgi import ask
+from tests.support.operate.table_world import World
 
 _READS, _APPROVES = "may read the page", "may approve a plan"
 _PATHS = ("/", "/group?id=billing", "/api/v1/groups", "/metrics", "/health", "/static/page.css", "/nowhere")

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 from pipeline.tables.stamp import Stamp
-from tests.support.prometheus_text import Scrape
-from tests.support.table_world import NOON, World
+from tests.support.operate.prometheus_text import Scrape
+from tests.support.operate.table_world import NOON, World
 
 Scraping = Callable[..., Scrape]
 GROUP = {"cluster_name": "c", "group": "billing"}

@@ -15,9 +15,9 @@ from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.orders import MOST_ORDERS, Desk
 from pipeline.operate.serve.responses import SafeHeaders
 from pipeline.tables.reading import Tables
-from tests.support.asgi import ask
-from tests.support.serving import Serving, get, serving, serving_app
-from tests.support.table_world import World
+from tests.support.operate.asgi import ask
+from tests.support.operate.serving import Serving, get, serving, serving_app
+from tests.support.operate.table_world import World
 
 _WANTED = {
     "x-content-type-options": "nosniff",

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.serving import Serving, serving
-from tests.support.table_world import World
+from tests.support.operate.serving import Serving, serving
+from tests.support.operate.table_world import World
 
 log = logging.getLogger(__name__)
 

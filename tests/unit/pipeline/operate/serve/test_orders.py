@@ -23,10 +23,10 @@ from pipeline.errors import (
 from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.orders import Desk, why_too_short
 from pipeline.tables.reading import Tables
-from tests.support.asgi import ask
-from tests.support.page_orders import BY_ANN, FORM, FROM, TOKEN, sent, write_waiting
-from tests.support.serving import Answer
-from tests.support.table_world import World
+from tests.support.operate.asgi import ask
+from tests.support.operate.page_orders import BY_ANN, FORM, FROM, TOKEN, sent, write_waiting
+from tests.support.operate.serving import Answer
+from tests.support.operate.table_world import World
 
 _FIELDS = {"plan": "3f2a-91bc", **BY_ANN}
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pipeline.tables.stamp import Stamp
-from tests.support.prometheus_text import Scrape, parse
-from tests.support.table_world import NOON, World
+from tests.support.operate.prometheus_text import Scrape, parse
+from tests.support.operate.table_world import NOON, World
 
 Scraping = Callable[..., Scrape]
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pipeline.planning.state import GroupState, PlanState, to_json
-from tests.support.prometheus_text import Scrape
-from tests.support.table_world import NOON, World
+from tests.support.operate.prometheus_text import Scrape
+from tests.support.operate.table_world import NOON, World
 
 Scraping = Callable[..., Scrape]
 GROUP = {"cluster_name": "c", "group": "billing"}

@@ -19,9 +19,9 @@ from pipeline.tables.owner.driver_report import DriverReport
 from pipeline.tables.owner.heartbeat import Heartbeat
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
-from tests.support.prometheus_text import parse
-from tests.support.serving import Serving, serving
-from tests.support.table_world import World
+from tests.support.operate.prometheus_text import parse
+from tests.support.operate.serving import Serving, serving
+from tests.support.operate.table_world import World
 
 _ENDED_WITHIN_S = 20
 

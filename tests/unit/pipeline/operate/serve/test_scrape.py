@@ -10,8 +10,8 @@ import pytest
 from pipeline.errors import MissingTableError
 from pipeline.operate.serve.metrics.scrape import Scraper
 from pipeline.tables.stamp import Stamp
-from tests.support.prometheus_text import Scrape, parse
-from tests.support.table_world import World
+from tests.support.operate.prometheus_text import Scrape, parse
+from tests.support.operate.table_world import World
 
 LAGS = [
     {"group_id": group, "topic": topic, "partition": partition, "lag": 1}

@@ -6,8 +6,8 @@ from pipeline.config.model import Config, ServeConfig
 from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.sites import is_known, refusal
 from pipeline.tables.reading import Tables
-from tests.support.asgi import ask
-from tests.support.table_world import World
+from tests.support.operate.asgi import ask
+from tests.support.operate.table_world import World
 
 _HERE = ServeConfig()
 _BEHIND_PROXY = ServeConfig(host="0.0.0.0", origins=("https://lag.example.com",))  # noqa: S104 - a proxy reaches it

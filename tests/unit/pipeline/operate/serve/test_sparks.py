@@ -13,7 +13,7 @@ from pipeline.operate.serve.views.history import past_of
 from pipeline.operate.serve.views.sparks import POINTS, SPAN, Sparks
 from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import OpenTable, Tables
-from tests.support.table_world import NOON, World
+from tests.support.operate.table_world import NOON, World
 
 _GAP = timedelta(minutes=10)
 

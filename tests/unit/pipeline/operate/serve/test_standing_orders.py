@@ -16,10 +16,10 @@ from pipeline.operate.cli.orders import standing
 from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.orders import Desk
 from pipeline.tables.reading import Tables
-from tests.support.asgi import ask
-from tests.support.page_orders import BY_ANN, FROM, TOKEN, sent
-from tests.support.serving import Answer
-from tests.support.table_world import World
+from tests.support.operate.asgi import ask
+from tests.support.operate.page_orders import BY_ANN, FROM, TOKEN, sent
+from tests.support.operate.serving import Answer
+from tests.support.operate.table_world import World
 
 _FIELDS = {"order": "pause", "partitions": "", **BY_ANN}
 Ordering = Callable[..., Answer]

@@ -9,7 +9,7 @@ from assignor.model.arrays import Int64s
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning.facts import PartitionFacts
 from pipeline.planning.problem.backlog import backlog, due_s, waited_s
-from tests.support.facts import committing, partitions
+from tests.support.planning.facts import committing, partitions
 
 
 def lag_of(facts: PartitionFacts) -> Int64s:

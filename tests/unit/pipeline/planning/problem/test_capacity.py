@@ -11,8 +11,8 @@ from pipeline.planning.problem.capacity import believed, identities, is_given_up
 from pipeline.planning.problem.group import to_problem
 from pipeline.planning.problem.load import Load
 from pipeline.planning.state import FRESH, MemberRate, Spell
-from tests.support.facts import NOW_MS, RULES, draining, group, partitions
-from tests.support.plan_walk import Walk
+from tests.support.planning.facts import NOW_MS, RULES, draining, group, partitions
+from tests.support.planning.plan_walk import Walk
 
 THREE = {"a": {"t": (0, 1)}, "b": {"t": (2,)}, "c": {"t": (3,)}}
 HOUR_MS = 3_600_000

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pipeline.planning.problem.fixed import pinned
-from tests.support.facts import NO_GUARDS, RULES
-from tests.support.groups import group, member
-from tests.support.plan_walk import Walk
+from tests.support.assignors.groups import group, member
+from tests.support.planning.facts import NO_GUARDS, RULES
+from tests.support.planning.plan_walk import Walk
 
 
 def buried(strategy: str = "lag-sticky", **guards: object) -> Walk:

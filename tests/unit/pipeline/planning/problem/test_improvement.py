@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.planning.problem.improvement import gain
-from tests.support.groups import group, member
+from tests.support.assignors.groups import group, member
 
 NOBODY_DRAINS_T0 = group(
     {"t": 5},

@@ -10,7 +10,7 @@ import pytest
 from pipeline.planning.facts import PartitionFacts
 from pipeline.planning.problem.backlog import backlog
 from pipeline.planning.problem.load import Before, Load, member_loads
-from tests.support.facts import NOW_MS, committing
+from tests.support.planning.facts import NOW_MS, committing
 
 
 def loads(

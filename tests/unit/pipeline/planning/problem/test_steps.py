@@ -7,7 +7,7 @@ from assignor.evaluation.validity import check
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from pipeline.planning.problem.steps import evens_counts, moves_of, step_towards
-from tests.support.groups import group, member
+from tests.support.assignors.groups import group, member
 
 
 def three_of_four_on_a(**capacity: float) -> Group:

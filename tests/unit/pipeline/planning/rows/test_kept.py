@@ -11,7 +11,7 @@ from pipeline.planning.rows.causes import cause_of
 from pipeline.planning.step import DECIDED
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import MEMBER_RATES, PLAN_STATE, RECOMMENDATIONS
-from tests.support.frames import at
+from tests.support.job.frames import at
 
 _HELD = "held back by cooldown: 30 s of the 300 s after the last plan remain; 2 partition(s) stay with their owner"
 _LAST = {"group_id": "g", "decision": "unchanged", "strategy": "lag-sticky", "reason": _HELD}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pipeline.planning.rows.partitions import GroupPartitions
-from tests.support.frames import arrow, at
+from tests.support.job.frames import arrow, at
 
 
 def found(**log: Any) -> Any:

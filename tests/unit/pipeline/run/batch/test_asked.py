@@ -13,9 +13,9 @@ from pipeline.run.batch.confirmation import confirm_rows, find_ghosts
 from pipeline.run.batch.groups import store_group_history, store_groups
 from pipeline.run.batch.lag import store_lag
 from pipeline.run.batch.topics import store_topic_offsets
-from tests.support.batches import batch_of, idle_driver
-from tests.support.frames import NOW_MS, decoded_rows, member
-from tests.support.step_batches import StepBatches
+from tests.support.job.batches import batch_of, idle_driver
+from tests.support.job.frames import NOW_MS, decoded_rows, member
+from tests.support.job.step_batches import StepBatches
 
 Row = dict[str, Any]
 STEPS = (find_ghosts, confirm_rows, store_topic_offsets, store_group_history, store_groups, store_lag)

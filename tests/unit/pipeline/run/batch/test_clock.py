@@ -10,8 +10,8 @@ from pipeline.planning.values import Published
 from pipeline.run.batch import plans
 from pipeline.run.batch.clock import trouble
 from pipeline.run.batch.plans import why_unpublishable
-from tests.support.batches import batch_of, idle_driver, stamp_of
-from tests.support.frames import NOW_MS
+from tests.support.job.batches import batch_of, idle_driver, stamp_of
+from tests.support.job.frames import NOW_MS
 
 
 def knowing(epoch: int) -> PlanMemory:

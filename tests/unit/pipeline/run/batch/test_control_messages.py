@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pipeline.run.batch.control_messages import store_control_messages
-from tests.support.batches import CONTROL, FILTERS, idle_driver
-from tests.support.frames import at
-from tests.support.step_batches import StepBatches
+from tests.support.job.batches import CONTROL, FILTERS, idle_driver
+from tests.support.job.frames import at
+from tests.support.job.step_batches import StepBatches
 
 ACKS, COMMANDS = (CONTROL.acks_topic, 0), (CONTROL.commands_topic, 0)
 

@@ -25,10 +25,10 @@ from pipeline.source.planner import Pace, Planner
 from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership
 from pipeline.tables.store import Store
-from tests.support.batches import CONTROL, idle_driver
-from tests.support.frames import NOW_MS, at, member
-from tests.support.read_frames import rows_frame
-from tests.support.steps import STEP_NAMES, CutShortError, WatchedSteps
+from tests.support.job.batches import CONTROL, idle_driver
+from tests.support.job.frames import NOW_MS, at, member
+from tests.support.job.steps import STEP_NAMES, CutShortError, WatchedSteps
+from tests.support.spark.read_frames import rows_frame
 
 Row = dict[str, Any]
 ACKS, COMMANDS = CONTROL.acks_topic, CONTROL.commands_topic

@@ -9,8 +9,8 @@ from deltalake import DeltaTable
 
 from pipeline.planning.state import FRESH, PlanState, to_json
 from pipeline.run.batch.groups import store_group_history, store_groups
-from tests.support.frames import at, member
-from tests.support.step_batches import StepBatches, offsets
+from tests.support.job.frames import at, member
+from tests.support.job.step_batches import StepBatches, offsets
 
 WRITTEN = {"group_history", "consumer_groups"}
 Row = dict[str, Any]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pipeline.run.batch.groups import store_group_history, store_groups
-from tests.support.frames import member
-from tests.support.step_batches import StepBatches
+from tests.support.job.frames import member
+from tests.support.job.step_batches import StepBatches
 
 Row = dict[str, Any]
 

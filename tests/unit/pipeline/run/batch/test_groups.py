@@ -7,10 +7,17 @@ import pytest
 
 from pipeline.run.batch.confirmation import _stored_groups
 from pipeline.run.batch.groups import store_group_history, store_groups
-from tests.support.batches import stamp_of
-from tests.support.consumer_group_records import current, epoch, events, metadata, target_epoch, topic_names
-from tests.support.frames import arrow
-from tests.support.step_batches import StepBatches, offsets
+from tests.support.groups.consumer_group_records import (
+    current,
+    epoch,
+    events,
+    metadata,
+    target_epoch,
+    topic_names,
+)
+from tests.support.job.batches import stamp_of
+from tests.support.job.frames import arrow
+from tests.support.job.step_batches import StepBatches, offsets
 
 WRITTEN = {"consumer_groups"}
 STEPS = (store_group_history, store_groups)

@@ -21,9 +21,9 @@ from pipeline.source.summary import Reached, Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support.batches import CONTROL, FILTERS, KnownConfigs, idle_driver, stamp_of
-from tests.support.chosen import Chooser
-from tests.support.frames import arrow
+from tests.support.job.batches import CONTROL, FILTERS, KnownConfigs, idle_driver, stamp_of
+from tests.support.job.chosen import Chooser
+from tests.support.job.frames import arrow
 
 NOW_MS = 1_700_000_000_000
 O0, O1 = (OFFSETS_TOPIC, 0), (OFFSETS_TOPIC, 1)

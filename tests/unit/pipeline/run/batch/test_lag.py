@@ -1,7 +1,7 @@
 """How many rows the groups of `partition_lag` are about, by which they are dealt out."""
 
 from pipeline.run.batch.lag import _assigned
-from tests.support.frames import arrow, member
+from tests.support.job.frames import arrow, member
 
 GROUPS = arrow(
     "consumer_groups",

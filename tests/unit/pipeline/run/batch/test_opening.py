@@ -29,8 +29,8 @@ from pipeline.run.driver import Driver
 from pipeline.run.replay import ReplayContext
 from pipeline.source.offset import SourceOffset, state_of
 from pipeline.tables.stamp import Stamp
-from tests.support.batches import first, idle_driver, later, stamp_of
-from tests.support.read_frames import read_frame
+from tests.support.job.batches import first, idle_driver, later, stamp_of
+from tests.support.spark.read_frames import read_frame
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000

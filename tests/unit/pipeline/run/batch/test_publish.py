@@ -23,8 +23,8 @@ from pipeline.run.driver import Driver
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PLAN_STATE
 from pipeline.tables.stamp import Stamp
-from tests.support.batches import batch_of, idle_driver, stamp_of
-from tests.support.frames import NOW_MS, at
+from tests.support.job.batches import batch_of, idle_driver, stamp_of
+from tests.support.job.frames import NOW_MS, at
 
 AWAY = KafkaError._TIMED_OUT
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pipeline.run.batch import quarantine
-from tests.support.frames import NOW_MS, at
-from tests.support.step_batches import StepBatches
+from tests.support.job.frames import NOW_MS, at
+from tests.support.job.step_batches import StepBatches
 
 HOUR_MS = 3_600_000
 

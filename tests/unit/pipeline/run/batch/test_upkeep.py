@@ -13,7 +13,7 @@ from pipeline.run.batch.upkeep import maintain_tables
 from pipeline.run.driver import Driver
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
-from tests.support.batches import batch_of, idle_driver, stamp_of
+from tests.support.job.batches import batch_of, idle_driver, stamp_of
 
 LAST_OF_ROUND = 59
 

@@ -16,8 +16,8 @@ from pipeline.run.health.listener import SparkListener
 from pipeline.run.health.monitor import BatchFigures, Monitor
 from pipeline.run.health.text import metrics
 from pipeline.run.query import Report, RunBatch
-from tests.support.batches import batch_of, done, idle_driver, runner_of, stamp_of
-from tests.support.prometheus_text import parse
+from tests.support.job.batches import batch_of, done, idle_driver, runner_of, stamp_of
+from tests.support.operate.prometheus_text import parse
 
 NOW_MS = 1_700_000_000_000
 

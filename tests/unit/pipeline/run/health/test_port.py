@@ -10,9 +10,9 @@ from pipeline.errors import ConfigError
 from pipeline.local.embedded.config import free_port
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.health.port import HealthPort
-from tests.support.batches import stamp_of
-from tests.support.prometheus_text import parse
-from tests.support.serving import Answer, get
+from tests.support.job.batches import stamp_of
+from tests.support.operate.prometheus_text import parse
+from tests.support.operate.serving import Answer, get
 from tests.support.waiting import wait_until
 from tests.unit.pipeline.run.health.test_monitor import figures
 

@@ -10,7 +10,7 @@ from pipeline.row_ranges import Ranges
 from pipeline.run.tasks.folding import FoldingTask
 from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import Tables
-from tests.support.frames import arrow
+from tests.support.job.frames import arrow
 
 _ROWS = 10_000
 

@@ -12,7 +12,7 @@ from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support.frames import arrow
+from tests.support.job.frames import arrow
 
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
 NOW_MS = round(NOW.timestamp() * 1000)

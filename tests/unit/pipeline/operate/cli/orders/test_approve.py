@@ -17,8 +17,8 @@ from pipeline.operate.cli.orders import change as orders_change
 from pipeline.operate.cli.orders.approval import with_approval
 from pipeline.operate.cli.orders.change import as_text, row
 from pipeline.planning.state import GroupState, to_json
-from tests.support.patient import plan
-from tests.support.table_world import NOON, World
+from tests.support.operate.patient import plan
+from tests.support.operate.table_world import NOON, World
 
 _MOVE = {"topic": "invoices", "partition": 3, "from": "b-1", "to": "b-2", "lag": 900}
 WAITING: dict[str, Any] = {

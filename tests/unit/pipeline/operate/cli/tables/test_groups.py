@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.table_world import NOON
+from tests.support.operate.table_world import NOON
 
 _MEMBER = {"client_id": "c", "client_host": "/h", "topics": ["t"], "owned": {}, "assigned": {}}
 _GROUP = {

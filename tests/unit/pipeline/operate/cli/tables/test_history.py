@@ -6,7 +6,7 @@ import pytest
 from typer import BadParameter
 
 from pipeline.operate.cli.times import parse_time
-from tests.support.table_world import NOON
+from tests.support.operate.table_world import NOON
 
 
 def _write_hours(world: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.tables.reading import Tables
-from tests.support.table_world import NOON
+from tests.support.operate.table_world import NOON
 
 _ROW: dict[str, Any] = {
     "committed_offset": 30,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.serving import serving
-from tests.support.table_world import World
+from tests.support.operate.serving import serving
+from tests.support.operate.table_world import World
 
 _WORDS = "has schema version 99 of a newer lagwise, and this one ("
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.table_world import NOON
+from tests.support.operate.table_world import NOON
 
 _ROW: dict[str, Any] = {"log_end_offset": 42, "lag": 27, "committed_offset": 15}
 

@@ -2,7 +2,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from tests.support.table_world import NOON
+from tests.support.operate.table_world import NOON
 
 
 def test_newest_come_first_with_bytes_in_hexadecimal(world: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.table_world import NOON
+from tests.support.operate.table_world import NOON
 
 SINCE = ("--since", "2026-01-01")
 _FIELDS = {"client_id": "c", "client_host": "/h", "topics": ["t"], "owned": {}}

@@ -7,7 +7,7 @@ import pytest
 from deltalake import write_deltalake
 
 from pipeline.tables.schemas import RECOMMENDATIONS
-from tests.support.table_world import NOON
+from tests.support.operate.table_world import NOON
 
 _PLAN: dict[str, Any] = {
     "epoch": 17,

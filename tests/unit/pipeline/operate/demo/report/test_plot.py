@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.operate.demo.report import plot
 from pipeline.operate.demo.scenario import PAIRED
-from tests.support.demo_views import timeline
+from tests.support.operate.demo_views import timeline
 
 _PLAIN = timeline(group_id="billing-plain", follows=False, drained_s=None, moves_at_s=())
 

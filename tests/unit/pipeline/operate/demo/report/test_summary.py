@@ -4,7 +4,7 @@ from pathlib import Path
 from pipeline.operate.demo.folder import Folder
 from pipeline.operate.demo.report.summary import Summary, next_commands, summarise
 from pipeline.operate.demo.report.timeline import GroupTimeline
-from tests.support.demo_views import group, plan, share, snapshot, timeline
+from tests.support.operate.demo_views import group, plan, share, snapshot, timeline
 
 
 def _summarise(seconds: list[float], *timelines: GroupTimeline) -> Summary:

@@ -3,7 +3,7 @@ from datetime import timedelta
 from pipeline.operate.demo.report.timeline import DRAINED_WITHIN_S, ONE_POLL_S, Point, Timeline
 from pipeline.operate.demo.scenario import BESIDE, PAIRED, Scenario
 from pipeline.operate.demo.snapshot import Snapshot
-from tests.support.demo_views import NOON, group, move, share, snapshot
+from tests.support.operate.demo_views import NOON, group, move, share, snapshot
 
 _SCENARIO = Scenario(topics=PAIRED.topics, groups=(*PAIRED.groups, *BESIDE.groups))
 

@@ -7,8 +7,8 @@ from rich.console import Console
 from pipeline.operate.demo.views.lines import Lines
 from pipeline.operate.demo.views.live import Screen
 from pipeline.operate.demo.views.live_tables import lag_table
-from tests.support.batches import stamp_of
-from tests.support.demo_views import group, move, plan, report, share, snapshot
+from tests.support.job.batches import stamp_of
+from tests.support.operate.demo_views import group, move, plan, report, share, snapshot
 
 
 def _console(width: int = 80, height: int = 24) -> tuple[Console, io.StringIO]:

@@ -1,7 +1,7 @@
 import pytest
 
 from pipeline.operate.demo.views.words import grounds, seconds, verdict
-from tests.support.demo_views import plan
+from tests.support.operate.demo_views import plan
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ import pytest
 from pipeline.config.model import Config
 from pipeline.operate.serve.app import build_app
 from pipeline.tables.reading import Tables
-from tests.support.asgi import ask
-from tests.support.read_html import Read
-from tests.support.serving import Answer
-from tests.support.table_world import NOON, World
+from tests.support.operate.asgi import ask
+from tests.support.operate.read_html import Read
+from tests.support.operate.serving import Answer
+from tests.support.operate.table_world import NOON, World
 
 Asking = Callable[..., Answer]
 HOSTILE = [

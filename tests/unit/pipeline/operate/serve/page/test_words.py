@@ -6,9 +6,9 @@ import pytest
 
 from pipeline.lag.status import STATUS_NAMES
 from pipeline.operate.listings.statuses import MEANINGS, WORST_FIRST
-from tests.support.read_html import Read
-from tests.support.serving import Answer
-from tests.support.table_world import NOON, World
+from tests.support.operate.read_html import Read
+from tests.support.operate.serving import Answer
+from tests.support.operate.table_world import NOON, World
 
 Asking = Callable[..., Answer]
 
