@@ -40,9 +40,7 @@ max_gap_s = 1
 [plan]
 dry_run = false
 {eager_plan}"""
-_BATCH = re.compile(
-    r"(\S+) INFO +pipeline\.run\.query batch batch_id=(\d+) seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})"
-)
+_BATCH = re.compile(r"batch_id=(\d+) seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})")
 _WARM_UP, _BATCHES = 2, 5
 _STEPS = ("read_source", "store_lag", "store_history", "make_plans", "record_decisions", "publish_plans")
 _SECONDS = ("first batch s", "batch p50 s", "fastest", "slowest")
