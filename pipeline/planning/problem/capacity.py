@@ -9,6 +9,9 @@ is believed, and every belief is corrected by what the member shows after a plan
 * A member that never had a backlog is like a typical one, or up to twice as fast as the rate that it keeps up with, the
   more that rate exceeds what others were seen to drain at most.
 * A member that stands still shows nothing. After two minutes it is taken to drain nothing, until it reads again.
+* Once somebody has been behind for ten minutes, guesses and old evidence about members without a backlog give way to
+  optimism within tens of minutes: a trial costs a few minutes of lag, and a wrong guess costs as much again and again
+  (ski rental; Karlin, Manasse, Rudolph, Sleator, Competitive snoopy caching, 1988).
 
 Example: a receives 1,000 records/s and drains 500; b receives 1,000 and keeps up. a is believed to drain 500, b
 2,000: so moves from a to b help. If b then falls behind at 1,200, it is believed to drain 1,200.
@@ -50,6 +53,10 @@ _OUTAGE_MS = 120_000
 plan is confirmed and made, minutes pass in which a shorter outage ends."""
 _TRUST_HALF_LIFE_MS = 6 * 3_600_000
 """Half of what separates an old rate from optimism is gone after so long: members recover, and get other machines."""
+_TRIED_AFTER_MS = 600_000
+"""Lag that is younger may go by itself, or by the plan of now."""
+_TRIED_HALF_LIFE_MS = 600_000
+"""As the half-life above, once somebody has been behind for longer than that."""
 _FORGOTTEN_AFTER_MS = 7 * 86_400_000
 _MOST_ABSENT = 100
 
@@ -152,7 +159,7 @@ def is_given_up(rate: MemberRate, *, now_ms: int) -> bool:
 
 
 def believed(
-    rates: Mapping[str, MemberRate], loads: Mapping[str, Load], *, now_ms: int
+    rates: Mapping[str, MemberRate], loads: Mapping[str, Load], *, now_ms: int, behind_ms: int = 0
 ) -> list[Belief] | None:
     """How fast each member of `loads` is taken to be, in its order; None when nobody has ever shown anything.
 
@@ -163,6 +170,7 @@ def believed(
         rates: `learned` of this decision.
         loads: Members of the group by identity.
         now_ms: Time of the decision.
+        behind_ms: How long some member has been behind; 0 while none is.
     """
     shown = [rate for name in loads if (rate := rates[name].shown) is not None]
     if not shown:
@@ -173,6 +181,7 @@ def believed(
         shown=float(np.median(shown)),
         likely=max(float(np.median(some)) for some in (shown, kept_up) if some),
         reads=any(load.rate > 0 and not load.stands_still for load in loads.values()),
+        behind_ms=behind_ms,
     )
     return [_belief(rates[name], load, typical, now_ms=now_ms) for name, load in loads.items()]
 
@@ -203,6 +212,8 @@ class _Typical:
     """The same, or the median of what members without a backlog drain, if that is more."""
     reads: bool
     """Somebody reads: what stands still is not the whole group."""
+    behind_ms: int
+    """How long some member has been behind."""
 
 
 def _belief(rate: MemberRate, load: Load, typical: _Typical, *, now_ms: int) -> Belief:
@@ -219,7 +230,8 @@ def _belief(rate: MemberRate, load: Load, typical: _Typical, *, now_ms: int) -> 
         # What it has drained of late, idle minutes included, it can drain: a speed of before is no limit to that.
         is_fresh = load.is_settled and now_ms - rate.shown_at_ms <= _FRESH_MS
         return Belief(capacity=shown if is_fresh else max(shown, load.rate), is_shown=True)
-    doubt = 1 - 0.5 ** ((now_ms - rate.shown_at_ms) / _TRUST_HALF_LIFE_MS)
+    age_ms = now_ms - rate.shown_at_ms
+    doubt = max(1 - 0.5 ** (age_ms / _TRUST_HALF_LIFE_MS), _impatience(min(age_ms, typical.behind_ms)))
     # It keeps up with what it drains now, whatever it has shown before.
     capacity = max(shown + doubt * max(optimistic - shown, 0.0), load.rate)
     return Belief(capacity=capacity, is_shown=True)
@@ -229,7 +241,14 @@ def _optimistic(rate: float, typical: _Typical) -> float:
     """The capacity of a member that keeps up with `rate`.
 
     With no more than others were seen to drain at most, it is taken to be like them: in a busy group all are near
-    their limit. The more it exceeds them, the less they say about it.
+    their limit. The more it exceeds them, the less they say about it; and the longer somebody has been behind, the more
+    there is to gain by trying.
     """
-    share = min(max((rate / typical.shown - 1) / (_CLEARLY_MORE - 1), 0.0), 1.0)
+    exceeds = min(max((rate / typical.shown - 1) / (_CLEARLY_MORE - 1), 0.0), 1.0)
+    share = max(exceeds, _impatience(typical.behind_ms))
     return max(typical.likely, rate * (1 + (_HEADROOM - 1) * share))
+
+
+def _impatience(ms: int) -> float:
+    """Share by which a guess gives way to optimism, while somebody has been behind for so long."""
+    return 1 - math.pow(0.5, max(ms - _TRIED_AFTER_MS, 0) / _TRIED_HALF_LIFE_MS)

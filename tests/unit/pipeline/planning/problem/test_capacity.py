@@ -330,3 +330,75 @@ def test_member_is_as_fast_as_it_drains_now_until_its_averages_have_settled() ->
     )
 
     assert [capacities(known, loads) for loads in (unsettled, settled)] == [[12], [10]]
+
+
+BUSY = {"a": behind(500, 90_000), "b": Load(rate=505, lag=0)}
+"""b keeps up with what a cannot, so it is taken to be like it."""
+
+
+def capacity_of_b(
+    rates: dict[str, MemberRate], loads: dict[str, Load], *, now_ms: int, behind_ms: int
+) -> float:
+    beliefs = believed(rates, loads, now_ms=now_ms, behind_ms=behind_ms)
+    assert beliefs is not None
+    return beliefs[1].capacity
+
+
+@pytest.mark.parametrize(
+    ("behind_min", "least", "most"), [(0, 525, 526), (10, 525, 526), (20, 750, 780), (60, 980, 1010)]
+)
+def test_the_longer_somebody_is_behind_the_more_a_member_without_a_backlog_is_worth_a_trial(
+    behind_min: int, least: float, most: float
+) -> None:
+    rates = learned({}, BUSY, now_ms=NOW_MS)
+
+    assert least <= capacity_of_b(rates, BUSY, now_ms=NOW_MS, behind_ms=behind_min * 60_000) <= most
+
+
+def test_trial_that_failed_is_not_made_again_at_once() -> None:
+    """B showed its limit under a plan, and keeps up again: only the time since then counts."""
+    rates = learned({}, {"a": behind(500, 90_000), "b": behind(600, 90_000)}, now_ms=NOW_MS)
+
+    soon, late = (
+        capacity_of_b(rates, BUSY, now_ms=NOW_MS + minutes * 60_000, behind_ms=4 * HOUR_MS)
+        for minutes in (5, 60)
+    )
+
+    assert soon == pytest.approx(600, rel=0.02)
+    assert late > 900
+
+
+def test_lag_of_hours_is_no_doubt_about_a_member_that_is_behind() -> None:
+    rates = learned({}, BUSY, now_ms=NOW_MS)
+    beliefs = believed(rates, BUSY, now_ms=NOW_MS, behind_ms=4 * HOUR_MS)
+
+    assert beliefs is not None
+    assert beliefs[0].capacity == 500
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_tried"),
+    [
+        ({}, True),
+        ({"behind_seen_ms": NOW_MS - 700_000}, False),
+        ({"rebalanced_at_ms": NOW_MS - 30_000}, False),
+        ({"behind_since_ms": {}}, False),
+    ],
+    ids=["behind for an hour", "not seen for long", "rebalanced since", "nobody is behind"],
+)
+def test_decision_knows_how_long_members_have_been_behind(
+    changes: dict[str, object], *, is_tried: bool
+) -> None:
+    lags = draining(partitions([900, 800, 10, 0]), [25.0, 25.0, 50.5, 50.5])
+    state = replace(
+        FRESH,
+        behind_since_ms={"a": NOW_MS - HOUR_MS},
+        behind_seen_ms=NOW_MS - 60_000,
+    )
+    state = replace(state, **changes)  # type: ignore[arg-type]  # the tests know their types
+    calm, _ = to_problem(group(THREE), lags, RULES, FRESH, now_ms=NOW_MS)
+    problem, _ = to_problem(group(THREE), lags, RULES, state, now_ms=NOW_MS)
+
+    assert problem.group.capacity is not None
+    assert calm.group.capacity is not None
+    assert (problem.group.capacity[1] > 1.5 * calm.group.capacity[1]) == is_tried
