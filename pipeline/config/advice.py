@@ -103,12 +103,6 @@ def _timing(config: Config) -> Iterator[str]:
 
 def _plans(config: Config) -> Iterator[str]:
     plan = config.plan
-    guards = {"plan.guards": plan.guards} | {
-        f"plan.groups[{number}].guards": rule.guards for number, rule in enumerate(plan.groups)
-    }
-    for name, section in guards.items():
-        if section.min_lag_age_s is not None:
-            yield f"{name}.min_lag_age_s: is now called min_lag_s; the next version does not know the old name"
     yield from never_a_plan(plan)
     if config.source.asks_groups and (plan.dry_run is not True or plan.groups):
         yield (

@@ -192,10 +192,6 @@ class RatesConfig(_Section):
     half_life_s: Seconds = 120
 
 
-RENAMED = Field(json_schema_extra={"is_renamed": True})
-"""Marks the earlier name of a key, which is taken with a warning."""
-
-
 class GuardsConfig(_Section):
     """What keeps a better target back."""
 
@@ -204,19 +200,12 @@ class GuardsConfig(_Section):
     settle_s: Duration = 120
     min_lag: Annotated[int, Field(ge=0)] = 0
     min_lag_s: Duration = 60
-    min_lag_age_s: Annotated[Duration | None, RENAMED] = None
-    """The earlier name of `min_lag_s`, taken for one version."""
     cooldown_s: Duration = 120
     cooldown_max_s: Duration = 86_400
     moves_share: Annotated[float, Field(gt=0, le=1)] = 0.1
     partition_rest_s: Duration = 1200
     partition_moves_per_day: Count = 12
     pin: Patterns = ()
-
-    @property
-    def lag_limit_s(self) -> int:
-        """`min_lag_s`, also under its earlier name."""
-        return self.min_lag_s if self.min_lag_age_s is None else self.min_lag_age_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

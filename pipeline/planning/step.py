@@ -260,7 +260,7 @@ def guard_limits(guards: GuardsConfig) -> Guards:
         confirmations=guards.confirmations,
         settle_ms=guards.settle_s * 1000,
         min_lag=guards.min_lag,
-        min_lag_ms=guards.lag_limit_s * 1000,
+        min_lag_ms=guards.min_lag_s * 1000,
         cooldown_ms=guards.cooldown_s * 1000,
         cooldown_max_ms=guards.cooldown_max_s * 1000,
         moves_share=guards.moves_share,

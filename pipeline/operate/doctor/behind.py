@@ -65,7 +65,7 @@ def _lateness(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> tu
     worst = max(aged, key=lambda row: (row["lag_seconds"], row["lag"]))
     has_older = worst["lag_seconds_is_lower_bound"] or len(aged) < len(rows)
     text = f"{unread}, the oldest for {'at least ' if has_older else ''}{span_text(worst['lag_seconds'])}"
-    limit_s = group.stream.config.plan.for_group(group.group_id).guards.lag_limit_s
+    limit_s = group.stream.config.plan.for_group(group.group_id).guards.min_lag_s
     if worst["lag_seconds"] < max(limit_s, 1):
         return False, figures.finding("ok", f"{text}; that is not late (min_lag_s = {limit_s})")
     place = _place(worst)
