@@ -22,7 +22,7 @@ from assignor.model.java_order import java_order
 
 _PER_COLUMN = 64
 _FEW_COLUMNS = 64
-"""A column is written as fast as so many partitions are sorted; so few columns are fast in any case."""
+"""Writing a column takes as long as sorting this many partitions; so few columns are fast in any case."""
 
 _Value = TypeVar("_Value", bound=np.generic)
 
@@ -123,7 +123,7 @@ class Topics:
             wanted: T entries.
 
         Returns:
-            None where topics have so many different counts that a sort is faster.
+            None where topics have too many different counts, and a sort is faster.
         """
         counts = np.where(wanted, self.counts, 0)
         levels = np.unique(counts[counts > 0]).tolist()

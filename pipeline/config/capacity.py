@@ -40,7 +40,7 @@ _BUSY_SHARE = 0.3
 """Of the groups: in each minute lag of a partition was another one."""
 _DEFAULT_HEAP = "2g"
 _HEAP_GB, _ROWS_ON_IT, _FEW_ROWS = 2, 1_000_000, 100_000
-"""Up to so many rows were measured with so large a heap; whether less does for more than a few, was not."""
+"""The largest number of rows measured, and its heap. Smaller heaps were measured with few rows only."""
 _DAY_S, _HOUR_S, _GB = 86_400, 3_600, 1e9
 
 
@@ -76,7 +76,7 @@ def capacity(config: Config, cluster: Cluster) -> Capacity:
     rows = cluster.partitions
     batch_s, plain_s = (_at(rows, name) for name in ("batch_s", "plain_batch_s"))
     most = config.source.max_offsets_per_trigger
-    # Decisions and history have their turn beside what is read, once in their interval.
+    # Decisions and history come once in their interval, on top of what is read.
     for_reading = max(0.0, 1 - (batch_s - plain_s) / min(config.plan.interval_s, config.history.interval_s))
     batches_held = (
         config.tables.retention_hours * _HOUR_S / config.trigger.interval_s
@@ -96,7 +96,7 @@ def capacity(config: Config, cluster: Cluster) -> Capacity:
 
 
 def _at(rows: int, name: str) -> float:
-    """A figure of `_Size` for so many rows, on a straight line between the two nearest sizes on logarithmic scales."""
+    """A figure of `_Size`, on a straight line between the two nearest sizes on logarithmic scales."""
     upper = next((at for at in range(1, len(MEASURED)) if rows <= MEASURED[at].rows), len(MEASURED) - 1)
     less, more = MEASURED[upper - 1], MEASURED[upper]
     share = math.log(max(1, rows) / less.rows) / math.log(more.rows / less.rows)

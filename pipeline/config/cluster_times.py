@@ -31,7 +31,7 @@ class Cost:
     row_s: float
 
     def of(self, rows: int) -> float:
-        """Seconds for so many rows."""
+        """Seconds for this number of rows."""
         return self.fixed_s + self.row_s * rows
 
 

@@ -82,7 +82,7 @@ def _dotted(location: tuple[int | str, ...]) -> str:
 
 
 def _sentence(problem: ErrorDetails) -> str:
-    """Our message for the type of error, or pydantic's, of which the key is the subject: `must be ...`."""
+    """Our message for the type of error, or pydantic's, with the key as its subject: `must be ...`."""
     ours = _MESSAGES.get(problem["type"])
     if ours is not None:
         return ours.format(**problem.get("ctx", {}))

@@ -54,7 +54,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         settings: What they depend on beside it.
     """
     old, log = batch["old"], batch["log"]
-    # A topic of which nothing is known is not one that is gone: this user may not be allowed to describe it.
+    # An unknown topic is not a deleted one: this user may not be allowed to describe it.
     is_deleted = is_set(field(log, "deleted_at"))
     offsets = _offsets(batch, is_known=is_set(log) & ~is_deleted)
     committed, start, end = offsets.committed, offsets.log_start, offsets.log_end

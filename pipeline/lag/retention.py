@@ -29,7 +29,7 @@ def seconds_left(age: LagAge, kept_s: Floats, *, lag: Int64s, committed: Int64s,
 
     Args:
         age: Of the next record to be read. One that is at least so old may be older: nothing follows from it, unless
-            even so much is more than the topic keeps.
+            even that is more than the topic keeps.
         kept_s: `kept_seconds`.
         lag: Records, or UNKNOWN.
         committed: Committed offset, or UNKNOWN.

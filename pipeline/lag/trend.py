@@ -15,7 +15,7 @@ from pipeline.lag.lag import UNKNOWN
 
 TOLERANCE: Final = 0.02
 TRAFFIC_S: Final = 10.0
-"""Twice Kafka's default commit interval: by so much the lag of a consumer that keeps up goes up and down."""
+"""Twice Kafka's default commit interval: the lag of a consumer that keeps up rises and falls by this much."""
 
 NO_TREND: Final = -1
 GROWING, STEADY, FALLING = range(3)

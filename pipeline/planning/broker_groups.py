@@ -1,4 +1,4 @@
-"""KIP-848 groups, whose partitions the broker assigns: what has to be known before one is planned, and for whom.
+"""KIP-848 groups, whose partitions the broker assigns: what has to be known to plan one, and who applies its plans.
 
 Such a group keeps reading while it is assigned anew, and each member comes to its target assignment by itself. So it
 is planned only when every member has arrived, and everything that a target depends on stands in its records.

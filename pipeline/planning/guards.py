@@ -14,7 +14,7 @@ from pipeline.planning.state import GroupState
 _HEADROOM = 0.02
 """Share of its capacity that a plan against lag which goes by itself may take from the busiest member."""
 LEAST_PAUSE_MS = 60_000
-"""Without a pause after plans there is still one after plans that hurt, or of which nobody can tell what they did."""
+"""Without a pause after plans there is still one after plans that hurt, or whose effect cannot be told."""
 _MOST_DOUBLINGS = 20
 """More make no difference: the longest pause is shorter."""
 _SMALL_PLAN = 30
@@ -48,7 +48,7 @@ class Guards:
     """Patterns of topics whose partitions stay where they are."""
 
     def doubled_pause_ms(self, times: int) -> int:
-        """The pause after a plan, at least a minute, doubled so many times; without `cooldown_max_ms`."""
+        """The pause after a plan, at least a minute, doubled this many times; without `cooldown_max_ms`."""
         return max(self.cooldown_ms, LEAST_PAUSE_MS) << min(times, _MOST_DOUBLINGS)
 
     def most_moves(self, n_partitions: int, *, has_budget: bool) -> int:

@@ -5,7 +5,7 @@ whose lag at its own commits rises three times in a row under it, or fewer times
 arrivals are what they were and nobody rebalanced in between. A plan hurts when its members together lose more ground
 than they lost before. Whatever was believed wrongly, such a plan is taken back.
 
-A plan that takes partitions from members of which none was behind at its commits helps nobody that can be measured. It
+A plan that takes partitions only from members that were not behind at their commits helps nobody measurably. It
 is needless: the next one like it waits for the verdict, longer each time, and all of them are judged, and taken back,
 together.
 """
@@ -181,7 +181,7 @@ def _is_put_behind(one: Witness) -> bool:
 
 
 def _level(one: Witness) -> float:
-    """Lag above which the member has a backlog beside what it was given with its partitions."""
+    """Lag above which the member has a backlog of its own, on top of what came with its partitions."""
     return one.lag_then + BACKLOG_S * one.arriving_then
 
 

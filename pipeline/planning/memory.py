@@ -113,5 +113,5 @@ class PlanMemory:
 
 
 def _unknown_plan(epoch: int) -> Published:
-    """A plan of which only the epoch counts: it equals none, and holds no longer."""
+    """A plan whose epoch alone counts: it equals none, and holds no longer."""
     return Published(epoch=epoch, target_hash="", base_hash="", valid_until_ms=0)

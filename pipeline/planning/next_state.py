@@ -26,7 +26,7 @@ _FIRST_PROBATION = 10
 _NEEDLESS_PROBATION = 120
 """The same for plans that no commit calls for, after one that hurt: without them nobody would be behind."""
 _RESTS = 3
-"""Partitions of a plan that hurt rest for so many probations."""
+"""Partitions of a plan that hurt rest for this many probations."""
 _FORGIVEN_MS = 86_400_000
 """A group is on its first probation again a day after a plan hurt it."""
 _SILENT_FOR_MS = 3_600_000

@@ -80,7 +80,7 @@ def unreadable_subscription(member_id: str, error: str) -> str:
 
 
 def unlisted_topic(topic: str) -> str:
-    """Members own partitions of a topic of which nothing is known."""
+    """Members own partitions of an unknown topic."""
     return (
         f"the log offsets of topic {topic} are unknown: it is deleted, excluded or hidden from lagwise; "
         "if it exists, check source.topics_exclude and allow Describe on it"

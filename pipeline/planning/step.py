@@ -78,7 +78,7 @@ TOPIC_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSettings:
-    """What decisions depend on, beside the tables."""
+    """What decisions depend on, apart from the tables."""
 
     cluster: str
     config: PlanConfig

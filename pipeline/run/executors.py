@@ -87,7 +87,7 @@ class ExecutorWatch:
 
 
 def kill_source(spark: SparkSession, *, silent_s: float) -> None:
-    """Kill Spark's process of the streaming source, which runs beside the driver; the query fails by that.
+    """Kill Spark's process of the streaming source, which runs next to the driver; the query fails by that.
 
     Args:
         spark: Session.

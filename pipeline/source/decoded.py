@@ -29,7 +29,7 @@ _FAMILIES = (
     (("log_offset",), ("row_kind", *LOG_OFFSETS.names)),
     (("group_listing", "listed", "asked"), ("row_kind", "group_id", "error")),
 )
-"""Kinds of rows of which there may be many, and the columns that they fill."""
+"""Kinds of rows that may be many, and the columns that they fill."""
 _SCHEMAS = (*(pa.schema([ARROW.field(name) for name in names]) for _, names in _FAMILIES), ARROW)
 _LOG_ENDS = 3
 _ROWS_A_BATCH = 50_000
@@ -96,7 +96,7 @@ def decoded_of(batches: Iterable[pa.RecordBatch]) -> Decoded:
 
 
 def newest_of(batches: Iterable[pa.RecordBatch]) -> Decoded:
-    """`Decoded.newest` of the rows, of which hardly more are held at a time than there are keys."""
+    """`Decoded.newest` of the rows, holding hardly more of them at a time than there are keys."""
     kept, waiting, n_waiting = Decoded(), list[Decoded](), 0
     for batch in batches:
         # The columns of other kinds, though null, would be most of what is held.

@@ -157,12 +157,12 @@ DECISION = [
     column("probation_until", TIME, "no plan before, because one hurt; null without a probation"),
 ]
 
-# What the members of a group said, by kind and by whom or about what: the newest of each.
+# What the members of a group said, by kind, member and subject: the newest of each.
 ACK_FIELDS = (
     column("generation", INT, "generation of the group it is about"),
     column("epoch", LONG, "epoch of the plan it is about"),
     column("member_id", STRING, "who says it"),
-    column("to_member_id", STRING, "release: to whom"),
+    column("to_member_id", STRING, "release: the member that takes the partition"),
     column("topic", STRING, "release, taken: topic"),
     column("partition", INT, "release, taken: partition number"),
     column("hop", LONG, "release, taken: number of the hand-over of this partition in this generation"),
@@ -204,4 +204,4 @@ CONSUMER_GROUP_FIELDS = (
         "KIP-848: the newest records of the group as Kafka wrote them, which the other columns are made from",
     ),
 )
-"""Columns that the records of KIP-848 groups fill, beside those of all groups."""
+"""Columns that the records of KIP-848 groups fill, in addition to those of all groups."""

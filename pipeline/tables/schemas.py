@@ -109,7 +109,7 @@ PARTITION_LAG = t.StructType(
         column(
             "commit_topic_id",
             STRING,
-            "id of the topic the commit was made in; of the topic it was read beside when the record has none",
+            "id of the topic the commit was made in; of the topic that was read with it when the record has none",
         ),
         column("trend", STRING, "growing, steady or falling against trend_lag; null with too little to tell"),
         column("trend_lag", LONG, "an earlier lag, which the trend is held against"),
@@ -124,7 +124,7 @@ PARTITION_LAG = t.StructType(
         column(
             "commit_interval_seconds",
             DOUBLE,
-            "three of four recent commits came within so many seconds of the one before; null with fewer than four",
+            "three of four recent commits came within this many seconds of the one before; null with fewer than four",
         ),
         column(
             "commit_rate",
@@ -404,4 +404,4 @@ TABLES = (
 BY_NAME = {table.name: table for table in TABLES}
 
 INDEXED_COLUMNS = 4
-"""First columns of each table, less those that name its folders, of which the log has least and greatest values."""
+"""First columns of each table, less those that name its folders: the log has their least and greatest values."""

@@ -19,7 +19,7 @@ NO_PLANS_BY_ANSWERS = (
 )
 """`Stamp.held` of a job that reads no offsets topic: it lasts, and nothing is wrong."""
 
-# A stamp is looked for among so many of a table's newest commits first: reading the whole log takes a second for each
+# A stamp is looked for among this many of a table's newest commits first: reading the whole log takes a second for each
 # thousand. Maintenance and every start add commits without one.
 _SEARCH_COMMITS = 50
 

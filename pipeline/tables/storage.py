@@ -17,7 +17,7 @@ from pipeline.config.places import is_folder_of_host
 from pipeline.errors import PipelineError, StorageUnavailableError, StoreError
 
 LEAST_FREE_BYTES = 64 * 2**20
-"""A batch of 300,000 partitions writes about so much; what is smaller is a disk that is full for many purposes."""
+"""A batch of 300,000 partitions writes about this much; with less left, a disk is full for many purposes."""
 
 _SAYS_SO = re.compile(
     r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error|Stale file handle"

@@ -89,7 +89,7 @@ class Background:
             await self._quietly(self._writer.stop())
 
     async def wait_for(self, epoch: int, within_s: float) -> None:
-        """Return when that epoch was read, after so many seconds, or at once where the topic cannot be read."""
+        """Return once that epoch was read, after the timeout, or at once where the topic cannot be read."""
         async with self._fed:
             arrived = self._fed.wait_for(lambda: self._state.epoch >= epoch or not self._is_reading)
             with contextlib.suppress(asyncio.TimeoutError):

@@ -52,7 +52,7 @@ class FollowTopics:
         return self._heard.take_acks()
 
     def take_undelivered(self) -> AnyAck | None:
-        """One that was written and has not arrived, or of which nobody knows."""
+        """One that was written and has not arrived, or whose fate is unknown."""
         undelivered = self._writer.undelivered
         return undelivered.popleft() if undelivered else None
 

@@ -23,7 +23,7 @@ class AckWriter:
     """A producer, made anew after a failure: rights that were missing for once may be fatal to one.
 
     Attributes:
-        undelivered: Acknowledgements that have not arrived, or of which nobody knows, oldest first.
+        undelivered: Acknowledgements that have not arrived, or whose fate is unknown, oldest first.
     """
 
     def __init__(self, config: Config, topic: str) -> None:

@@ -64,7 +64,7 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
         protocol: `EAGER`: the member gives up everything before it joins. `COOPERATIVE`: the entry has both protocols,
             and the member keeps its partitions while it joins, once the group has selected such an entry.
         before_leading: Called by a leader before it assigns; may wait a little.
-        ask_lag: Asks for the lag of so many partitions of each topic; None where nobody knows.
+        ask_lag: Asks for the lag of each topic's first N partitions; None where it is unknown.
     """
 
     def __init__(

@@ -116,7 +116,7 @@ class Background:
             self._thread.join(_CLOSE_WITHIN_S)
 
     def wait_for(self, epoch: int, within_s: float) -> None:
-        """Return when that epoch was read, after so many seconds, or at once where the topic cannot be read."""
+        """Return once that epoch was read, after the timeout, or at once where the topic cannot be read."""
         with self._fed:
             self._fed.wait_for(lambda: self._state.epoch >= epoch or self._reader is None, within_s)
 

@@ -54,7 +54,7 @@ class LeaderDecision:
         return by_member(self.group, self.step.member)
 
     def arrived(self, placed: Mapping[str, TopicPartitions]) -> frozenset[str]:
-        """Members of which `placed` is the target."""
+        """Members whose target is `placed`."""
         target = by_member(self.group, self.target.member)
         return frozenset(member_id for member_id in placed if placed[member_id] == target[member_id])
 

@@ -49,7 +49,7 @@ class LowerBound:
     partition: int = -1
     """With PARTITION: the partition that takes so long by itself. With NOT_TAKEN: one that no member may have."""
     member: int = -1
-    """With FIXED: the member on which so much is fixed."""
+    """With FIXED: the member that holds the fixed partitions."""
     sets: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     """With SHARES: the subscriber sets whose members take so long together."""
 
@@ -223,7 +223,7 @@ class _PackingInstance:
         return sorted(set(np.linspace(n + 1, most, _MOST_NUMBERS).astype(int).tolist())) if most > n else []
 
     def _too_many(self, weight: Floats, bins: Floats) -> bool:
-        # The lightest first: so many fit on a member at most.
+        # The lightest first: that is the most that fit on a member.
         fit = np.searchsorted(np.cumsum(weight[::-1]), bins, side="right")
         return int((fit * self.speed_counts).sum()) < len(weight)
 

@@ -4,7 +4,7 @@ Depth first: the heaviest partition first, and its members in the order of what 
 where it cannot beat the best assignment found:
 
 - a member would be later than it, or hold more partitions than allowed;
-- more partitions have moved than allowed, or so many that the cost of the moves is more than is gained;
+- more partitions have moved than allowed, or their moves cost more than is gained;
 - what is left to place is more than what the members can still take, not counting members without room for the
   lightest that is left (the waste of bin packing: Martello, Toth, Knapsack Problems (1990), chapter 8);
 - of two members of one capacity, one set of readers and one load, or of two partitions of one lag and rate, the other
@@ -64,7 +64,7 @@ class SmallProblem:
         return FixedOnMembers(lag=fixed.lag.copy(), rate=fixed.rate.copy(), count=fixed.count.copy())
 
     def load_s(self, member: int, lag: float, rate: float) -> float:
-        """Load of a member that holds so much."""
+        """Load of a member with this work."""
         capacity = self.capacity[member]
         if self.model is not None:
             return self.model.load_of_one_s(lag, rate, capacity)

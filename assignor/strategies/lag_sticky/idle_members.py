@@ -164,7 +164,7 @@ class _FairSharing:
         return taker_s <= before[0][0] and left + taken <= before[0][1] + before[1][1]
 
     def _figures(self, member: int, lag: float, rate: float) -> tuple[float, float]:
-        """Drain time and lag area of the member with so much more."""
+        """Drain time and lag area of the member with this much more."""
         model = self._problem.cost_model
         held = self._lag[member] + lag, self._rate[member] + rate, self._capacity[member]
         return model.drain_of_one_s(*held), model.lag_area_of_one(*held)

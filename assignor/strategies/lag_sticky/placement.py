@@ -9,7 +9,7 @@ from assignor.evaluation.drain.time import sums_held
 from assignor.model.arrays import Floats, Int32s, Int64s
 from assignor.model.group import Group
 
-# Beyond so many per member the rest is light enough to be placed in rounds, which numpy does at once.
+# Beyond this many per member the rest is light enough to be placed in rounds, which numpy does at once.
 _SINGLY_PER_MEMBER = 4
 # A round needs at least an eighth of the readers; with fewer, rounds would be nearly as many as partitions.
 _LEAST_TURNOUT = 8

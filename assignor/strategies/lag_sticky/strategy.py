@@ -18,11 +18,11 @@ Method:
    partition by a move, a swap or an ejection chain through a third member.
 4. *Exact search* (`search.exact`). In a group of a few partitions everything is tried that could be better. In a
    larger one the slowest member shares out what it holds with one or two others in the best way, again and again,
-   also from starts that place everything anew (`search.lpt`) if so many moves are allowed.
+   also from starts that place everything anew (`search.lpt`), if the budget allows it.
 5. *Pruning* (`pruning`) takes back moves that gain too little; `solve.pays` decides about the whole.
 
 A partition in which more arrives than any of its readers drains is *hopeless*: it keeps its member, and the group is
-planned without the two (`hopeless`). No member that drains is given so much that it never does (`harm`).
+planned without the two (`hopeless`). No member that drains is loaded until it never does (`harm`).
 
 `evaluation.drain.bound` gives a time that no assignment can beat, so that the search knows when to stop.
 

@@ -87,7 +87,7 @@ def server_properties(
 
 
 def common_properties(data_dir: Path, *, brokers: int) -> dict[str, str]:
-    """What every node has that belongs to a cluster of so many brokers."""
+    """Properties of every node of a cluster with this number of brokers."""
     replicas = str(min(3, brokers))
     # Of three replicas one may be missing; of two or one, none could be if two had to be in sync.
     in_sync = "2" if brokers >= _FULLY_REPLICATED else "1"

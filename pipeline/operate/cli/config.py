@@ -39,7 +39,7 @@ def check(
         int | None,
         typer.Option(
             min=1,
-            help="Partitions that groups read, counted once for each group; what it takes of so many.",
+            help="Partitions that groups read, counted once for each group; prints what that many need.",
             show_default=False,
         ),
     ] = None,

@@ -56,7 +56,7 @@ def serve(
     which groups, topics and names, and how many series at most.
     /healthz: 200 while this process answers. /readyz: 200 while the stream keeps the tables up to date, or else 503
     and why.
-    Several clusters: repeat --config, one file for each job, of which the first one's [serve] holds; or repeat
+    Several clusters: repeat --config, one file for each job, and [serve] of the first applies; or repeat
     --tables, where orders can only be given for the cluster of a --config. Each row, link and sample then names its
     cluster, and one whose tables cannot be read leaves the others as they are.
     It listens on this machine alone, unless --host or serve.host says otherwise; it answers under addresses and the

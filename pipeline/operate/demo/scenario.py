@@ -36,7 +36,7 @@ class Topic:
     skew: float
     """Exponent of Zipf's law over the partitions; 0 is even."""
     burst_s: float = 0.0
-    """Each phase begins with so many seconds' worth of records at once."""
+    """Each phase begins with this many seconds' worth of records at once."""
 
     def rates(self, at_s: float) -> list[float]:
         """Records/s of each partition, `at_s` seconds after the start; they add up to `records_per_s`.

@@ -174,7 +174,7 @@ def _unread(row: Row) -> int:
 
 
 def _all_or_none(of: Callable[[list[Any]], Any], values: Sequence[Any]) -> Any:
-    """A figure of values of which each is known; None where one is not."""
+    """A figure of known values; None where one is unknown."""
     known = [one for one in values if one is not None]
     return of(known) if len(known) == len(values) else None
 

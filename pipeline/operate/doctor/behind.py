@@ -15,7 +15,7 @@ from pipeline.operate.output import plain, span_text
 
 _MOST_OF_LAG = 0.5
 _GROWS = 1.05
-"""Rates are moving averages: what is within so much of one another is as fast."""
+"""Rates are moving averages: two within this share of one another are equal."""
 _TODO_OF_UNKNOWN = (
     "no commit, no log end, or a commit in a deleted topic of that name: see `lagwise lag --wide`"
 )

@@ -200,7 +200,7 @@ class _Rows:
 
 
 class _ByGroup:
-    """A table in Arrow, of which one group at a time becomes rows of Python; empty if there is none."""
+    """A table in Arrow, whose rows become Python one group at a time; empty if there is none."""
 
     def __init__(
         self, tables: Tables, name: str, columns: Sequence[str], wanted: pc.Expression | None

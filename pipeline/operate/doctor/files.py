@@ -19,7 +19,7 @@ NAMES = (
 
 
 def gone_files(stream: StreamEvidence) -> Iterator[Finding]:
-    """One finding for each table of which a file is missing, so that it cannot be read."""
+    """One finding for each table that cannot be read because a file is missing."""
     for name in NAMES:
         try:
             gone = _gone(stream.tables, stream.tables.open(name))

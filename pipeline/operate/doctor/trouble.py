@@ -34,7 +34,7 @@ class _Group:
 
 
 def trouble(stream: StreamEvidence) -> Iterator[Finding]:
-    """Groups of which `lagwise doctor GROUP` finds a problem: whose oldest unread record waits longest first."""
+    """Groups with a problem that `lagwise doctor GROUP` finds: whose oldest unread record waits longest first."""
     figures = Figures(question="groups", source=TABLE, as_of=stream.as_of, object="groups")
     groups = [_examined(group) for group in read_groups(stream)]
     bad = sorted((group for group in groups if group.problems), key=lambda group: group.rank)

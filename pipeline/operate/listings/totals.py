@@ -83,7 +83,7 @@ _AGGREGATES: Mapping[str, tuple[Any, ...]] = {
 def totals(rows: pa.Table, *, by: TotalBy) -> tuple[pa.Table, tuple[Column, ...]]:
     """One row per group, per topic of a group or per member of a group, and the columns that show it.
 
-    Figures are of the partitions of which they are known, and null when that is none. `lag` and `lag_at_commit` are
+    Figures cover the partitions where they are known, and are null where none is. `lag` and `lag_at_commit` are
     their sums, `max_lag` and `lag_seconds` the largest, `retention_seconds` the least, `growing` how many have that
     trend. `unknown_…` count the others; `old_lag` those that are marked as old (`with_is_old`).
     `lag_seconds_is_lower_bound` says that some partition may have an older record. Partitions without unread records

@@ -141,7 +141,7 @@ def observed(looks: Sequence[Look]) -> Mapping[str, object]:
 
 
 def fleet_rows(looks: Sequence[Look]) -> tuple[list[Look], list[Row]]:
-    """All groups, each with the name of its cluster; and the looks, of which more may have failed."""
+    """All groups, each with the name of its cluster; and the looks, some of which may have failed."""
     read = [look.of(lambda source, now: source.fleet(now)) for look in looks]
     rows = [
         row if look.cluster is None else {**row, "cluster": look.cluster}

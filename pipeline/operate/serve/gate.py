@@ -52,7 +52,7 @@ class Readers:
 
         Args:
             app: What is asked with a token.
-            tokens: Those of which one must be brought.
+            tokens: A request must bring one of them.
         """
         self._app = app
         self._tokens = [token.encode() for token in tokens]

@@ -8,7 +8,7 @@ _MOST_ADDRESSES = 1_000
 
 
 class Rate:
-    """Admits so many tries of each address within a time; forgets the addresses that have been silent for longest."""
+    """Limits the tries of each address within a time; forgets the addresses that have been silent for longest."""
 
     def __init__(self, most: int, *, per_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
         """Nobody has tried yet."""

@@ -24,7 +24,7 @@ class Answer:
 
 
 def answer(spark: SparkSession, statement: str, *, most: int | None) -> Answer:
-    """Run it; at most so many rows.
+    """Run it, for at most this many rows.
 
     Raises:
         PySparkException: It cannot be run, or fails.

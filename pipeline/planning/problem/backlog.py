@@ -12,7 +12,7 @@ from pipeline.lag.lag import UNKNOWN
 from pipeline.planning.facts import PartitionFacts
 
 _BEARABLE = 1.5
-"""A commit may come so much later than usual before it is late."""
+"""A commit that comes later than usual by up to this factor is not late."""
 _NO_HABIT_S = 300.0
 """How long a group may go without a commit while its habit is not known: Kafka itself takes a consumer that has not
 polled for five minutes for dead (`max.poll.interval.ms`)."""
@@ -41,7 +41,7 @@ def backlog(partitions: PartitionFacts, lag: Int64s) -> Int64s:
 
     Lag at the newest commit, and of what has arrived since the share that came after the next commit was due. Where the
     lag at the commit is not known, the lag less what arrives in the time that the habit explains. None where clocks may
-    make so much of nothing.
+    make that much of nothing.
 
     Args:
         partitions: With the log offsets and commits.

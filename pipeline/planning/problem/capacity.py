@@ -34,8 +34,8 @@ from pipeline.planning.problem.load import Load
 from pipeline.planning.state import MemberRate, Spell
 
 _HEADROOM = 2.0
-"""A member that never had a backlog, and keeps up with clearly more than others can, is believed to drain so many times
-what it keeps up with."""
+"""A member that never had a backlog, and keeps up with clearly more than others can, is believed to drain that many
+times what it keeps up with."""
 _CLEARLY_MORE = 1.25
 _KEPT = 3
 """Newest speeds that are kept of a member: of three the middle one is right although one is not."""

@@ -1,4 +1,4 @@
-"""The array form of a group that is to be decided about."""
+"""The array form of a group, as decisions take it."""
 
 import math
 from collections import Counter

@@ -17,7 +17,7 @@ from pipeline.planning.facts import PartitionFacts
 from pipeline.planning.problem.backlog import due_s, waited_s
 
 BACKLOG_S = 10.0
-"""Lag at a commit of so many seconds of draining is a backlog. Less is what one poll brings, and what clocks differ."""
+"""Lag at a commit of more seconds of draining is a backlog. Less is what one poll brings, and what clocks differ."""
 _STEADY = 0.1
 """A member that drains what arrives, give or take this share, may read in large batches and be one of them behind."""
 _BATCHES = 2.0
@@ -27,7 +27,7 @@ _MOSTLY = 0.9
 """Of what a member drains, the share that has to be drained under the conditions of evidence."""
 _LONGEST_SPAN_S = 60.0
 _INTERVALS = 2.0
-"""A longer span than so many usual intervals, and than a minute, has a gap in it: some of it was no reading."""
+"""A span longer than this many usual intervals, and than a minute, has a gap in it: some of it was no reading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

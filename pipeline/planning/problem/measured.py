@@ -1,4 +1,4 @@
-"""The group as its commits show it, in records, beside the problem that a strategy is asked in work."""
+"""The group as its commits show it, in records; the problem that a strategy gets is in work."""
 
 from dataclasses import dataclass
 

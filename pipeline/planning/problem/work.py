@@ -1,4 +1,4 @@
-"""Records as work: what costs more than an ordinary record counts as so many.
+"""Records as work: a record that costs more than an ordinary one counts as several.
 
 Where costs are known (`costs`), lag, arrivals and speeds are in records of ordinary cost before anything is believed of
 members. Elsewhere they are what they were.

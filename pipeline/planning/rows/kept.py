@@ -68,7 +68,7 @@ def _content(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def merged(before: pa.Table, newer: pa.Table, *, keep_days: int) -> pa.Table:
-    """The newer rows, and those before them of other groups, for so many days."""
+    """The newer rows, and those before them of other groups, for a number of days."""
     if newer.num_rows == 0:
         return before
     oldest = pc.max(newer["updated_at"]).as_py() - timedelta(days=keep_days)

@@ -45,8 +45,8 @@ def decide_in_turn(
     Args:
         groups: In the order of their turns.
         decide: About some of them.
-        at_a_time: So many; the time is looked at in between.
-        for_s: When so much time has passed no more are begun.
+        at_a_time: How many; the clock is read in between.
+        for_s: Once this time has passed, no more are begun.
         clock_s: What time it is.
 
     Returns:

@@ -81,7 +81,7 @@ def times_of(batch: Settled, asked: Asked) -> Mapping[str, tuple[int, int]]:
 
 
 def _changed(batch: Settled, asked: Asked) -> set[str]:
-    """Groups of which a commit is another one than what is stored, or is new, or gone."""
+    """Groups with a commit that differs from the stored one, is new, or is gone."""
     columns = [*LAG_KEY, "committed_offset"]
     is_answered = pc.field("group_id").isin(pa.array(asked.answered, pa.string()))
     stored = batch.services.store.arrow(

@@ -11,10 +11,10 @@ from pipeline.run.driver import ReadProgress
 log = logging.getLogger(__name__)
 
 _TOLERATED_MS = 5_000
-"""Clocks of two hosts of which each has been the driver's may differ by so much."""
+"""The clocks of two hosts that were both the driver's may differ by this much."""
 _LOGGED_EVERY_S = 3600
 _LAST_S = 253_402_300_799
-"""Of the year 9999, the last of which times can be written."""
+"""In the year 9999, the last one that times can be written in."""
 
 
 def trouble(here_ms: int, newest_ms: int, memory: PlanMemory) -> str | None:

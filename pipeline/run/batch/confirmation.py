@@ -63,7 +63,7 @@ def _stored_groups(store: Store) -> Mapping[str, tuple[PartitionKey, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmed:
-    """What is known of stored groups and commits beside the records of a batch."""
+    """What is known of stored groups and commits, apart from the records of a batch."""
 
     ghosts: tuple[str, ...] | None
     """Groups whose stored rows do not count: the brokers no longer know them, or nobody wants them; None: no rows do.
@@ -73,7 +73,7 @@ class Confirmed:
     commits: pa.Table
     """Those that the batch has read, and what the brokers say of others, as decoded rows."""
     seconded: tuple[str, ...] = ()
-    """Groups that could not be read, and of which the brokers say what is stored."""
+    """Groups that could not be read; what the brokers say of them is stored."""
     remarks: tuple[str, ...] = ()
     """What an operator should know of rows that are not confirmed."""
     asked: Asked = field(default_factory=Asked)

@@ -38,7 +38,7 @@ _RECORDED = _KNOWN.append(pa.field(IS_GONE, pa.bool_()))
 
 
 def store_group_history(batch: Settled, confirmed: Confirmed) -> pa.Table | None:
-    """The groups as they are now, of which what is new is written down; None when they are as stored."""
+    """The groups as they are now, after what is new was written down; None when they are as stored."""
     store = batch.services.store
     if "consumer_groups" in batch.held or not (_has_news(batch, confirmed) or _has_new_names(store)):
         return None

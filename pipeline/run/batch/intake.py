@@ -55,7 +55,7 @@ class Settled:
     driver: Driver
     read: Read
     stamp: Stamp
-    """Of all its writes: its clock, how far everything is read by now, and whom that leaves behind."""
+    """Of all its writes: its clock, how far everything is read by now, and which groups that leaves behind."""
     intake: Intake
     """What it was to read."""
     answers: Mapping[PartitionKey, Answer]
@@ -110,7 +110,7 @@ class Settled:
 
 
 def settle(driver: Driver, read: Read, chosen: Chosen) -> Settled:
-    """Say how far everything is by now, and whom that leaves behind."""
+    """Say how far everything is by now, and which groups that leaves behind."""
     if chosen.first_run is not None:
         return _settled_again(driver, read, chosen, chosen.first_run)
     offset = chosen.offset

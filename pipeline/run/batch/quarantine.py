@@ -1,4 +1,4 @@
-"""The step of quarantine: what could not be decoded, once, and so much of it an hour that the table stays small."""
+"""The step of quarantine: what could not be decoded, once each, and only as much an hour as keeps the table small."""
 
 import logging
 

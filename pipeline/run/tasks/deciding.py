@@ -32,7 +32,7 @@ _WHOLE = {
     name: tuple(column for column in schema.fieldNames() if column != "records")
     for name, schema in (("consumer_groups", CONSUMER_GROUPS), ("acks", ACKS), ("orders", ORDERS))
 }
-"""Tables of which decisions need everything, but for the records that other columns are made from."""
+"""Tables that decisions need whole, but for the records that other columns are made from."""
 
 
 def share(group_ids: list[str], memory: PlanMemory) -> pa.RecordBatch:

@@ -105,7 +105,7 @@ def _why_dead(sight: Sight, now_ms: int) -> str | None:
     beat = sight.beat
     if beat is None:
         return (
-            "no driver owns the tables: there is no _owner.json beside them; start one with `lagwise run` "
+            "no driver owns the tables: there is no _owner.json in their folder; start one with `lagwise run` "
             "(it owns them as soon as Kafka answers)"
         )
     age_s, limit_s = _age_s(beat.at_ms, now_ms), late_after_s(sight.trigger_s)

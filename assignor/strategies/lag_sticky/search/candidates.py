@@ -11,7 +11,7 @@ from assignor.strategies.lag_sticky.problem import Problem
 # Evictions begin with the heaviest partitions; the sample of the rest closes what is left of an excess.
 _WIDTH = 64
 _HEAVY = 40
-# A step of local search looks at so many candidates of a member whatever it holds, so its time does not grow with the
+# A step of local search looks at this many candidates of a member, so its time does not grow with the
 # group.
 _FEW_WIDTH = 24
 _FEW_HEAVY = 12
@@ -61,7 +61,7 @@ def by_member_and_weight(start: Int32s, weight: Floats, n: int) -> Int64s:
         n: Number of members.
     """
     index_bits = max(len(start).bit_length(), 1)
-    # With so many members and partitions that the key has no room, the last digits of the weight are dropped.
+    # Where members and partitions leave the key no room, the last digits of the weight are dropped.
     shift = max(_FLOAT_BITS + index_bits + n.bit_length() - _KEY_BITS, 0)
     assigned = np.nonzero(start >= 0)[0]
     weight_bits = weight[assigned].astype(np.float32).view(np.int32).astype(np.int64)

@@ -129,7 +129,7 @@ class Deadline:
 
 
 def _fewest_in_rows(weights: Floats, excess: Floats, *, skip: int) -> tuple[Bools, Bools]:
-    """In each row of falling weights the fewest that sum to the excess, and whether the row has so much.
+    """In each row of falling weights the fewest that sum to the excess, and whether the row has that much.
 
     The first k of falling weights are the heaviest k, so the least k whose sum reaches the excess is the fewest
     there can be; replacing the last by the lightest that is still enough moves the least weight for that k.

@@ -19,7 +19,7 @@ from assignor.strategies.lag_sticky.search.deadline import Deadline, fewest_cove
 from assignor.strategies.lag_sticky.search.residual_capacity import ResidualCapacity, residual_capacity
 from assignor.strategies.lag_sticky.search.rounds import packed_in_rounds
 
-# The heaviest are packed one by one: so many per member, and at least so many.
+# The heaviest are packed one by one: this many per member, and at least this many in all.
 _SINGLY_PER_MEMBER = 4
 _SINGLY_AT_LEAST = 1_000
 # Only clearly lighter partitions are evicted for another; two of one weight would evict each other for ever.
@@ -200,7 +200,7 @@ class _Packing:
         return -1
 
     def _lighter_evictions(self, member: int, weight: float) -> Int64s | None:
-        """The fewest partitions, each lighter than `weight`, that the member must evict for so much weight."""
+        """The fewest partitions, each lighter than `weight`, that the member must evict to take this weight."""
         excess = weight - self._bins.of(member)
         # The table first: it is short, and nearly always enough.
         for whole in (False,) if self._deadline.is_listed(member) else (False, True):

@@ -70,7 +70,7 @@ class Search:
         return bool((loads_s[: len(least_s)] > np.maximum(least_s, self._floor_s) * _NEAR).any())
 
     def best(self, budget: int) -> Solution:
-        """The best solution found with so many moves; the start if none is better."""
+        """The best solution found within this many moves; the start if none is better."""
         self.all_tried = not self.can_gain
         if self.all_tried:
             return self.start

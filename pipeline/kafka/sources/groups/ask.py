@@ -125,7 +125,7 @@ class _Questions:
         if described is None and (commits == () or group.group_type == "classic"):
             return GroupAnswer(group=group, error=_NO_SUCH_GROUP)
         if described is None:
-            # Share and streams groups, of which share groups commit nothing.
+            # Share groups, which commit nothing, and Streams groups.
             return GroupAnswer(group=group, commits=commits or ())
         return GroupAnswer(
             group=_as_described(group, described),

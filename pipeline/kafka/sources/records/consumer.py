@@ -37,7 +37,7 @@ _READER = {
     # The log's end is known; an answer that waits for more records only costs time.
     "fetch.wait.max.ms": "10",
     "fetch.error.backoff.ms": "100",
-    # Once so many records wait to be taken, no more are fetched; for a second, unless told otherwise, though they are
+    # Once this many records wait to be taken, no more are fetched; for a second, unless told otherwise, though they are
     # taken in tenths: a backlog was read at a quarter of the speed.
     "fetch.queue.backoff.ms": "10",
 }
@@ -81,7 +81,7 @@ def _records(
     while open_spans := [one for one in progress.values() if not one.is_over]:
         # Time that whoever takes the records needs for them is no silence of a leader.
         begun = time.monotonic()
-        # It returns as soon as it has so many, so that the last ones are not waited upon.
+        # It returns as soon as it has that many, so that nobody waits for the last ones.
         left = sum(one.span.end - one.offset for one in open_spans)
         messages = consumer.consume(min(left, _AT_A_TIME), timeout=_POLL_S)
         waited_s = time.monotonic() - begun

@@ -28,7 +28,7 @@ class Member(Protocol):
     """A consumer that processes as much as it is told, and commits what is processed."""
 
     def consume(self, num_messages: int, timeout: float, /) -> object:
-        """Process up to so many records that are there."""
+        """Process at most this many waiting records."""
 
     def close(self) -> None:
         """Leave the group."""
@@ -43,7 +43,7 @@ class Following:
         self._commit_at_s = 0.0
 
     def consume(self, num_messages: int, timeout: float, /) -> object:
-        """Process up to so many records that are there, and commit now and then."""
+        """Process at most this many waiting records, and commit now and then."""
         self._follower.consume(num_messages, timeout)
         now_s = time.monotonic()
         if now_s >= self._commit_at_s:

@@ -9,10 +9,10 @@ from pipeline.operate.demo.scenario import Scenario
 from pipeline.operate.demo.snapshot import GroupView, Share, Snapshot
 
 DRAINED_WITHIN_S = 10.0
-"""A group is behind when a record that it has not read is older, or when so many seconds of arrivals were unread at its
+"""A group is behind when a record that it has not read is older, or when these seconds of arrivals were unread at its
 commits. A log that has just begun has no old records, however many are unread."""
 ONE_POLL_S = 2.0
-"""A group is drained when it is not behind, and at its commits no more than so many seconds of arrivals were unread:
+"""A group is drained when it is not behind, and at its commits no more than this many seconds of arrivals were unread:
 what one poll brings, even on a busy machine."""
 
 

@@ -17,7 +17,7 @@ from pipeline.operate.output import STYLES
 
 _NAMES = {None: "offsets only", "consumer": "KIP-848"}
 _BAR_FROM_RECORDS = 1000
-"""The longest bar is at least so many records, so that a group without lag looks like one."""
+"""The longest bar stands for at least this many records, so that a group without lag looks like one."""
 
 
 def lag_table(

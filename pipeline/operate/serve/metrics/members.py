@@ -20,7 +20,7 @@ from pipeline.planning.problem.capacity import identities
 class _Member:
     facts: MemberFacts
     has_unseen: bool
-    """It was given partitions of topics of which there are no rows of lag."""
+    """It was given partitions of topics without rows of lag."""
 
 
 @dataclass(frozen=True, slots=True)

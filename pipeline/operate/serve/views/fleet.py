@@ -118,7 +118,7 @@ def _row(row: Row, sums: Mapping[str, Row], members: Members, plans: Mapping[str
 
 
 def _sums(lag: pa.Table) -> dict[str, Row]:
-    """By group: the totals of the commands, and how many partitions are of which status and how doubtful."""
+    """By group: the totals of the commands, and the number of partitions of each status and of each doubt."""
     summed, _ = totals(lag, by="group")
     rows = {row["group_id"]: row for row in iterate(summed)}
     statuses = _statuses(lag)

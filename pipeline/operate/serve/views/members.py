@@ -39,7 +39,7 @@ def member_rows(
     sums = {row["member_id"]: row for row in iterate(summed)}
     rows = {row["member_id"]: {name: row[name] for name in _WHO} | _sums(row, sums) for row in listed}
     for member_id, row in sums.items():
-        # What nobody owns, and owners of before whom the group's newest records do not name.
+        # Partitions without an owner, and earlier owners that the group's newest records do not name.
         rows.setdefault(member_id, {**dict.fromkeys(_WHO), **row})
     said = answers(plan) if plan else {}
     after = _after(rows, lag, decision)
