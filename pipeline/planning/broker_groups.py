@@ -76,12 +76,25 @@ def stuck_members(facts: GroupFacts) -> tuple[str, ...]:
 
 def has_taken(facts: GroupFacts, plan: PlanState) -> bool:
     """Whether the broker has made the plan's target its own since the plan was sent."""
-    return _is_newer(facts, plan) and _targets(facts) == _parsed(plan.target)
+    return _is_newer(facts, plan) and _is_same(_targets(facts), _parsed(plan.target))
 
 
 def has_other_target(facts: GroupFacts, plan: PlanState) -> bool:
-    """Whether members are on their way to a target assignment that the broker has made since, and not by the plan."""
-    return facts.state == "Reconciling" and _is_newer(facts, plan) and _targets(facts) != _parsed(plan.target)
+    """Whether members are on their way to a target assignment that the broker has made since, and not by the plan.
+
+    One that leaves everything where it is, is no other: the broker may not have read the plan yet.
+    """
+    if facts.state != "Reconciling" or not _is_newer(facts, plan):
+        return False
+    return not any(_is_same(_targets(facts), target) for target in (_parsed(plan.target), _held(facts)))
+
+
+def is_loose(facts: GroupFacts, plan: PlanState | None) -> bool:
+    """Whether the group's plan is over before it was applied, though the broker would still take its record.
+
+    It looks at members and topics alone. Members of a classic group compare what they hold with the plan's base, too.
+    """
+    return facts.is_kip848 and plan is not None and plan.status not in {"open", "applied"}
 
 
 def _is_newer(facts: GroupFacts, plan: PlanState) -> bool:
@@ -93,6 +106,20 @@ def _targets(facts: GroupFacts) -> dict[str, Places]:
         one.member_id: frozenset((t, n) for t, numbers in one.reconciliation.target.items() for n in numbers)
         for one in facts.members
         if one.reconciliation is not None
+    }
+
+
+def _held(facts: GroupFacts) -> dict[str, Places]:
+    return {
+        one.member_id: frozenset((t, n) for t, numbers in one.assigned.items() for n in numbers)
+        for one in facts.members
+    }
+
+
+def _is_same(one: dict[str, Places], other: dict[str, Places]) -> bool:
+    """Whether both give each partition to the same member; who has nothing may be missing."""
+    return {name: places for name, places in one.items() if places} == {
+        name: places for name, places in other.items() if places
     }
 
 

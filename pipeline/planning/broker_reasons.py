@@ -26,7 +26,8 @@ def other_assignor(member_id: str, name: str) -> str:
     """The brokers' assignor that would apply the plan is not asked."""
     return (
         f"member {member_id} asks for the broker's assignor {name}, which follows no plan, so the plan is advice and "
-        f"is not published; set group.remote.assignor={ASSIGNOR} in the group's consumers, or leave it out"
+        f"is not published; set group.remote.assignor={ASSIGNOR} in the group's consumers, or leave it out "
+        "where lagwise.broker.PlanAssignor is first in group.consumer.assignors"
     )
 
 

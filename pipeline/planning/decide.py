@@ -14,6 +14,7 @@ from pipeline.planning import answers, approval, broker_reasons, judge, price, r
 from pipeline.planning.broker_groups import (
     has_other_target,
     has_taken,
+    is_loose,
     is_on_its_way,
     require_owned,
     rules_of,
@@ -106,7 +107,21 @@ def decide(
 
 
 def _decided(case: Case, state: GroupState) -> Decision:
-    """What the newest plan's life asks for, or else a new plan."""
+    """What the newest plan's life asks for, or else a new plan; a plan that ended, but would be followed, goes."""
+    decision, published = _by_its_life(case, state), case.published
+    plan = decision.state.plan
+    if decision.decided == "publish" or published is None or not is_loose(case.facts, plan):
+        return decision
+    if case.rules.advice is not None:
+        # It may be one for the members of before, which the broker passes over.
+        return decision
+    if not published.is_valid(case.now_ms) or plan is None or plan.epoch != published.epoch:
+        return decision
+    why = plan.why or reasons.NOW_PINNED
+    return _withdrawn(case.facts, case.rules, published, decision.state, why=why, now_ms=case.now_ms)
+
+
+def _by_its_life(case: Case, state: GroupState) -> Decision:
     state, action, progress = _looked_at(case, state)
     if action is Action.WITHDRAW and case.published is not None:
         why = reasons.NOW_PINNED
@@ -193,7 +208,7 @@ def _looked_at(case: Case, state: GroupState) -> tuple[GroupState, Action, PlanP
     plan = state.plan
     if plan is None:
         return price.with_price(state, case), Action.PLAN, None
-    progress = progress_of(case.group, plan)
+    progress = progress_of(case.group, plan, by_broker=case.facts.is_kip848)
     sight = Sight(
         progress=progress,
         generation=case.facts.generation,
@@ -206,6 +221,7 @@ def _looked_at(case: Case, state: GroupState) -> tuple[GroupState, Action, PlanP
         is_reconciling=case.facts.is_between_targets,
         is_stuck=bool(stuck_members(case.facts)),
         has_other_target=has_other_target(case.facts, plan),
+        is_by_broker=case.facts.is_kip848,
         follows_within=answers.follows_within_generation(case.facts),
         now_ms=case.now_ms,
         valid_for_ms=case.rules.valid_for_ms,
@@ -223,7 +239,7 @@ def _looked_at(case: Case, state: GroupState) -> tuple[GroupState, Action, PlanP
 
 def _permitted(case: Case, plan: PlanState, action: Action, progress: PlanProgress | None) -> Action:
     """The action, or to plan where it is not possible or the rules do not allow it."""
-    if action is Action.WITHDRAW and not case.rules.dry_run:
+    if action is Action.WITHDRAW:
         is_valid = case.published is not None and case.published.is_valid(case.now_ms)
         return action if is_valid else Action.PLAN
     # A target that was approved may be published again; one that nobody was asked about may not.

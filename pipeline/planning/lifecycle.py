@@ -163,6 +163,8 @@ class Sight:
     """See `Event.STUCK`."""
     has_other_target: bool = False
     """See `Event.OTHER_TARGET`."""
+    is_by_broker: bool = False
+    """The broker assigns the group."""
     follows_within: bool
     """The group's members may follow within a generation, and so look at migration."""
     now_ms: int
@@ -229,6 +231,9 @@ def _is_refused(plan: PlanState, sight: Sight) -> bool:
 def _is_rebalanced(plan: PlanState, sight: Sight, progress: PlanProgress) -> bool:
     if progress.is_between or progress.is_there:
         return False
+    if sight.is_by_broker and plan.status == "open":
+        # Group epochs rise without a move, and the broker takes the plan at any of them.
+        return progress.is_off
     return sight.generation != plan.base_generation or (plan.status == "open" and progress.is_off)
 
 

@@ -160,8 +160,9 @@ def _with_passed(state: GroupState, case: Case) -> GroupState:
         held = group.owner == number
         lag = seen.lag_of(held)
         if lag is None:
-            continue
-        if lag > BACKLOG_S * float(seen.arriving[held].sum()):
+            # Unknown is not behind: the time begins anew.
+            since.pop(name, None)
+        elif lag > BACKLOG_S * float(seen.arriving[held].sum()):
             since.setdefault(name, case.now_ms)
         elif name in since:
             begun_ms = since.pop(name)

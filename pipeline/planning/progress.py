@@ -46,13 +46,19 @@ class PlanProgress:
         return self.done == self.moves
 
 
-def progress_of(group: Group, plan: PlanState) -> PlanProgress | None:
+def progress_of(group: Group, plan: PlanState, *, by_broker: bool = False) -> PlanProgress | None:
     """How far the group has come towards the plan's target.
 
     None when the target does not fit the group any more: other members, other partitions, other subscriptions.
+
+    Args:
+        group: As it is now.
+        plan: Its newest one.
+        by_broker: The broker assigns the group: members that read nothing may come and go.
     """
+    placed = _of_readers(group, plan.target) if by_broker else plan.target
     try:
-        target = assignment_of(group, plan.target, plan.unassigned)
+        target = assignment_of(group, placed, plan.unassigned)
     except AssignorError:
         return None
     holder = group.ownership.holder
@@ -69,6 +75,13 @@ def progress_of(group: Group, plan: PlanState) -> PlanProgress | None:
         is_between=bool(between.any()),
         left=partial(_places, group, left),
     )
+
+
+def _of_readers(group: Group, by_member: Ranges) -> Ranges:
+    """The target with the members of now that read nothing, less those that have left and that it gives nothing."""
+    reads = np.isin(np.arange(group.n_members), group.subscriptions.members).tolist()
+    kept = {name: topics for name, topics in by_member.items() if topics or name in group.member_ids}
+    return kept | {name: {} for name, is_reader in zip(group.member_ids, reads, strict=True) if not is_reader}
 
 
 def assignment_of(group: Group, by_member: Ranges, unassigned: Ranges) -> Assignment:

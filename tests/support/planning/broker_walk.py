@@ -27,6 +27,8 @@ class BrokerWalk:
     epoch: int = 4
     target_epoch: int = 4
     stuck: frozenset[str] = frozenset()
+    idle: frozenset[str] = frozenset()
+    """Members that subscribe to nothing that exists."""
     assignors: Mapping[str, str] = field(default_factory=dict)
     now_ms: int = NOW_MS
     state: GroupState = FRESH
@@ -46,6 +48,7 @@ class BrokerWalk:
             members=tuple(
                 replace(
                     one,
+                    topics=() if one.member_id in self.idle else one.topics,
                     reconciliation=Reconciliation(
                         is_stuck=one.member_id in self.stuck,
                         server_assignor=self.assignors.get(one.member_id),

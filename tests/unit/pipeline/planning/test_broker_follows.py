@@ -19,6 +19,10 @@ BETWEEN: Held = {"a": {"t": (0,)}, "b": {"t": (2,)}}
 OTHER: Held = {"a": {"t": (0, 2)}, "b": {"t": (1, 3)}}
 
 
+def is_withdrawal(decision: Decision) -> bool:
+    return decision.sent is not None and decision.sent.record is None
+
+
 def newest(walk: BrokerWalk) -> PlanState:
     assert walk.state.plan is not None
     return walk.state.plan
@@ -110,7 +114,7 @@ def test_other_target_of_the_broker_ends_the_plan(held: Held | None, status: str
 
     decision = walk.decide(after_s=10)
 
-    assert (decision.decided, decision.sent) == ("abstain", None)
+    assert is_withdrawal(decision)
     assert newest(walk).status == status
     assert "the broker has made another target assignment" in (newest(walk).why or "")
 
@@ -123,7 +127,64 @@ def test_members_that_join_or_leave_end_the_plan() -> None:
 
     decision = walk.decide(after_s=10)
 
-    assert (decision.decided, newest(walk).status) == ("abstain", "superseded")
+    assert is_withdrawal(decision)
+    assert newest(walk).status == "superseded"
+
+
+def test_plan_waits_on_where_the_broker_has_assigned_the_group_without_having_read_it() -> None:
+    """As a broker does at the first assignment after its restart: nothing moves, and the record stays good."""
+    walk = BrokerWalk()
+    published = walk.decide()
+    walk.aim(walk.held)
+    on_its_way = walk.decide(after_s=10)
+    walk.arrive()
+    waits = walk.decide(after_s=10)
+    walk.take(published)
+    walk.arrive()
+    applied = walk.decide(after_s=10)
+
+    assert [one.decided for one in (on_its_way, waits)] == ["unchanged", "unchanged"]
+    assert applied.plan is not None
+    assert (applied.plan.status, applied.plan.done) == ("applied", 2)
+
+
+def test_member_that_reads_nothing_ends_no_plan() -> None:
+    """It comes and goes to have the group assigned, and the broker takes the plan all the same."""
+    walk = BrokerWalk()
+    published = walk.decide()
+    walk.held = {**walk.held, "poke": {}}
+    walk.idle = frozenset({"poke"})
+    walk.epoch = walk.target_epoch = 5
+    beside = walk.decide(after_s=10)
+    walk.held = {name: topics for name, topics in walk.held.items() if name != "poke"}
+    walk.take(published)
+    walk.arrive()
+    applied = walk.decide(after_s=10)
+
+    assert beside.decided == "unchanged"
+    assert applied.plan is not None
+    assert (applied.plan.status, applied.plan.done) == ("applied", 2)
+
+
+def test_plan_that_ends_before_it_is_applied_is_withdrawn_for_the_broker_would_take_it_later() -> None:
+    walk = BrokerWalk(rules=replace(FOLLOWED, guards=replace(NO_GUARDS, cooldown_ms=3_600_000)))
+    walk.decide()
+    walk.aim(OTHER)
+    walk.arrive()
+
+    withdrawn = walk.decide(after_s=10)
+
+    assert is_withdrawal(withdrawn)
+    assert newest(walk).status == "superseded"
+    assert not is_withdrawal(walk.decide(after_s=10))
+
+
+def test_pin_withdraws_a_plan_that_outlives_its_setting() -> None:
+    walk = BrokerWalk()
+    walk.decide()
+    walk.rules = replace(walk.rules, broker_follows=False, guards=replace(walk.rules.guards, pin=("t",)))
+
+    assert is_withdrawal(walk.decide(after_s=10))
 
 
 def test_plan_that_the_broker_never_takes_expires_and_is_not_restored() -> None:
