@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.config.model import Config, SourceConfig
+from pipeline.fold.asked import UNNAMED
 from pipeline.kafka.ghosts import Committed, GhostHunt
 from pipeline.run.batch.asked import is_whole
 from pipeline.run.batch.confirmation import confirm_rows, find_ghosts
@@ -225,15 +226,41 @@ def test_batch_that_runs_again_asks_nobody_and_leaves_commits_as_they_are(told: 
     assert told.coordinators.asked == []
 
 
-def test_commit_in_a_topic_of_which_no_broker_speaks_stays(told: Told) -> None:
-    told.batch(*answer("a", p0=40), listed=("a",))
+def test_commit_in_a_topic_of_which_no_broker_speaks_stays_in_doubt_until_it_is_named_again(
+    told: Told,
+) -> None:
     hidden = {"row_kind": "commit", "group_id": "a", "topic": "hidden", "committed_offset": 7} | UNRECORDED
 
+    def hidden_row() -> tuple[Any, ...]:
+        columns = ["topic", "committed_offset", "confirmed", "unconfirmed_reason", "provisional"]
+        rows = {row.pop("topic"): tuple(row.values()) for row in told.store.rows("partition_lag", columns)}
+        assert rows["t"] == (40, True, None, False)
+        return rows["hidden"]
+
     told.batch(*answer("a", p0=40), hidden, listed=("a",))
+    assert hidden_row()[:3] == (7, True, None)
+
+    told.batch(*answer("a", p0=40), listed=("a",))
+    assert hidden_row() == (7, False, UNNAMED, True)
+    # Nobody was asked.
+    told.batch(listed=("a",))
+    assert hidden_row() == (7, False, UNNAMED, True)
+
+    told.batch(*answer("a", p0=40), hidden, listed=("a",))
+    assert hidden_row()[:3] == (7, True, None)
+
+
+def test_commit_in_doubt_goes_when_the_brokers_speak_of_its_partition_again(told: Told) -> None:
+    told.batch(*answer("a", p0=40, p1=50), listed=("a",))
+    lost = {"row_kind": "log_offset", "partition": 1, "error": "LEADER_NOT_AVAILABLE"}
+    told.run(
+        {"row_kind": "group_listing"}, {"row_kind": "listed", "group_id": "a"}, *answer("a", p0=40), lost
+    )
+    assert told.lags()["a", 1][0::2] == (50, UNNAMED)
+
     told.batch(*answer("a", p0=40), listed=("a",))
 
-    rows = told.store.rows("partition_lag", ["topic", "committed_offset"])
-    assert {row["topic"]: row["committed_offset"] for row in rows} == {"t": 40, "hidden": 7}
+    assert told.lags().keys() == {("a", 0)}
 
 
 def test_group_that_nobody_wants_any_more_goes_at_once(told: Told) -> None:
