@@ -168,6 +168,23 @@ def test_mark_of_a_partition_that_is_owned_and_has_no_commit_goes_with_the_next_
     assert told.lags() == {("a", 1): (None, None, None)}
 
 
+def test_group_whose_coordinator_does_not_tell_the_assignments_has_members_and_unknown_owners(
+    told: Told,
+) -> None:
+    columns = ["member_id", "committed_offset"]
+    owning = group("a", members=[member("m", assigned={"t": [0]})])
+    commits = answer("a", p0=40)[2:]
+    told.batch({"row_kind": "asked", "group_id": "a"}, owning, *commits, listed=("a",))
+    assert told.store.rows("partition_lag", columns) == [{"member_id": "m", "committed_offset": 40}]
+
+    untold = group("a", state="PreparingRebalance", members=[member("m", assigned=None, error="untold")])
+    told.batch({"row_kind": "asked", "group_id": "a"}, untold, *commits, listed=("a",))
+
+    assert told.store.rows("partition_lag", columns) == [{"member_id": None, "committed_offset": 40}]
+    (row,) = told.store.rows("consumer_groups", ["members", "state"])
+    assert [(one["member_id"], one["assigned"]) for one in row["members"]] == [("m", None)]
+
+
 def test_group_that_never_answered_is_listed_with_the_reason(told: Told) -> None:
     told.batch(*silent("a"), listed=("a",))
 
