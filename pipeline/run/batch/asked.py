@@ -141,8 +141,6 @@ def _committed(batch: Settled, groups: list[str]) -> Committed:
 
 
 def _unwanted_topics(batch: Settled) -> tuple[str, ...]:
-    """Stored topics that are no longer wanted: filters change with a start only."""
-    if batch.past is None:
-        return ()
+    """Stored topics that are no longer wanted: a group that was silent when the filters changed may still have them."""
     names = batch.services.store.arrow("partition_lag", ["topic"])["topic"].unique().to_pylist()
     return tuple(name for name in names if not batch.services.config.source.wants_topic(name))

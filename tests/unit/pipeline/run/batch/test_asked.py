@@ -293,6 +293,24 @@ def test_group_that_nobody_wants_any_more_goes_at_once(told: Told) -> None:
     assert told.lags().keys() == {("b", 0)}
 
 
+def test_commit_in_a_topic_that_nobody_wants_any_more_goes_with_the_first_answer_of_its_group(
+    told: Told,
+) -> None:
+    other = {"row_kind": "commit", "group_id": "a", "topic": "u", "committed_offset": 7} | UNRECORDED
+    told.batch(*answer("a", p0=40), other, listed=("a",))
+    told.driver = idle_driver(
+        store=told.store,
+        config=Config(source=SourceConfig(offsets="admin", topics_exclude=("u",))),
+        ghosts=told.driver.services.ghosts,
+    )
+
+    told.batch(*silent("a"), listed=("a",))
+    assert told.values("partition_lag", "topic") == ["t", "u"]
+
+    told.batch(*answer("a", p0=40), listed=("a",))
+    assert told.values("partition_lag", "topic") == ["t"]
+
+
 def test_groups_that_are_told_alike_leave_no_row_of_history(told: Told) -> None:
     for _ in range(3):
         told.batch(*answer("a", p0=40), listed=("a",))
