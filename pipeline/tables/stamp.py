@@ -70,7 +70,8 @@ class Stamp:
     tombstones_kept_ms: Mapping[str, int | None] = field(default_factory=dict)
     """`delete.retention.ms` of the topics that are read, as known then; null where it is unknown."""
     asked: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """By group whose coordinator was asked: when it answered last, and when its commits were last others; ms."""
+    """By group whose coordinator has named the commits that were known: when it did last, and since when it always did;
+    ms."""
     parallelism: int = 1
     """Tasks that Spark could run at once."""
 

@@ -324,16 +324,30 @@ def test_groups_that_are_told_alike_leave_no_row_of_history(told: Told) -> None:
     ]
 
 
-def test_stamp_says_when_each_group_answered_and_when_its_commits_were_last_others(told: Told) -> None:
+def test_stamp_says_of_groups_with_the_commits_of_before_when_they_answered_and_since_when_so(
+    told: Told,
+) -> None:
     told.batch(*answer("a", p0=40), *answer("b", p0=1), *answer("c"), listed=("a", "b", "c"))
+    assert told.asked() == {"c": (0, 0)}
     told.batch(*answer("a", p0=40), *answer("b", p0=2), *silent("c"), listed=("a", "b", "c"))
-    assert told.asked() == {"a": (1, 0), "b": (1, 1)}
+    assert told.asked() == {"a": (1, 1)}
 
-    told.batch(*answer("b"), *answer("c"), listed=("a", "b", "c"))
-    assert told.asked() == {"a": (1, 0), "b": (2, 2), "c": (2, 2)}
+    told.batch(*answer("a", p0=40), *answer("b", p0=2), *answer("c"), listed=("a", "b", "c"))
+    assert told.asked() == {"a": (2, 1), "b": (2, 2), "c": (2, 2)}
 
-    told.batch(*answer("b", p1=7), listed=("b",))
-    assert told.asked() == {"b": (3, 3)}
+    told.batch(*answer("b"), *answer("c", p1=7), listed=("a", "b", "c"))
+    assert told.asked() == {"a": (2, 1)}
+
+    told.batch(*answer("b"), listed=("b",))
+    assert told.asked() == {"b": (4, 4)}
+
+
+def test_group_is_alike_since_now_at_the_latest_where_the_clock_was_ahead_before(told: Told) -> None:
+    told.batch(*answer("a"), listed=("a",), at_ms=NOW_MS + 600_000)
+    assert told.asked() == {"a": (600, 600)}
+
+    told.batch(*answer("a"), listed=("a",), at_ms=NOW_MS + 1000)
+    assert told.asked() == {"a": (1, 1)}
 
 
 def test_group_that_was_not_asked_for_is_neither_marked_nor_forgotten(told: Told) -> None:
