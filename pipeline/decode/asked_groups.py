@@ -16,6 +16,9 @@ from pipeline.kafka.sources.groups.settings import Listing
 
 Row = dict[str, Any]
 
+UNTOLD = "its coordinator does not tell what the member has while the group rebalances"
+"""Why nobody knows the assignment of a member."""
+
 
 def listing_rows(listing: Listing) -> Iterator[pa.RecordBatch]:
     """Rows of kind 'group_listing' and 'listed'."""
@@ -61,6 +64,7 @@ def _member(member: Member) -> Row:
         "client_id": member.client_id,
         "client_host": member.client_host,
         "assigned": member.assigned,
+        "error": UNTOLD if member.assigned is None else None,
     }
 
 

@@ -1,7 +1,7 @@
 """Fold: what coordinators were asked for in a batch, and what follows for what is stored.
 
 A coordinator that answers gives all commits of a group: what it does not name is gone, unless this user may not see its
-topic. Where no coordinator answers, what is stored stays, with the reason.
+topic. What is kept for that, or because no coordinator answers, stays with the reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,12 @@ import pyarrow.compute as pc
 from assignor.model.arrays import Bools
 from pipeline.arrow_columns import bools
 from pipeline.row_keys import LAG_KEY, NO_ROW, PARTITION_KEY, codes, looked_up
+
+UNNAMED = (
+    "its coordinator no longer names this commit, and the brokers say nothing about the partition: the commit may be "
+    "gone, or this user may not see its topic"
+)
+"""Why a commit is in doubt though the group's coordinator has answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

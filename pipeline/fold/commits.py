@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools, Int64s
 from pipeline.arrow_columns import TIMESTAMP, bools, is_set
-from pipeline.fold.asked import Asked, is_answered, why_unanswered
+from pipeline.fold.asked import UNNAMED, Asked, is_answered, why_unanswered
 from pipeline.fold.columns import is_in, still_confirmed, why_unconfirmed
 from pipeline.fold.owners import OWNER
 from pipeline.row_keys import LAG_KEY, NO_ROW, codes, key_columns, matched, struct, taken
@@ -66,7 +66,7 @@ def fold_commits(
         for name in (*_COMMIT, "confirmed", "unconfirmed_reason", "offsets_partition")
     }
     stays = still_confirmed(before["confirmed"], before["offsets_partition"], reread)
-    is_answer = _is_kind(commits, new, "answer", "answer_none")
+    is_said, is_answer = new != NO_ROW, _is_kind(commits, new, "answer", "answer_none")
     new = np.where(is_answer & has_old & stays, NO_ROW, new)
     has_new = new != NO_ROW
     partition_now = taken(commits["offsets_partition"].combine_chunks(), new)
@@ -76,11 +76,13 @@ def fold_commits(
         partition_now, before["offsets_partition"], taken(held["offsets_partition"].combine_chunks(), owner)
     )
     keys = key_columns(LAG_KEY, tables, rows)
-    silent = why_unanswered(keys["group_id"], asked)
+    is_told = is_answered(keys["group_id"], asked)
+    unnamed = is_told & ~is_said & is_set(before["committed_offset"])
+    doubt = pc.coalesce(why_unanswered(keys["group_id"], asked), _where(unnamed, UNNAMED))
     # Where there was no row there is nothing to confirm.
-    confirmed = (has_new | stays | ~has_old | is_answered(keys["group_id"], asked)) & ~is_set(silent)
+    confirmed = (has_new | stays | ~has_old | is_told) & ~is_set(doubt)
     why = why_unconfirmed(before["unconfirmed_reason"], confirmed, partition, reread, beheaded)
-    why = pc.coalesce(silent, why)
+    why = pc.coalesce(doubt, why)
     holds = confirmed | is_in(partition, behind) | is_set(why)
     columns = {
         **keys,
@@ -97,6 +99,10 @@ def fold_commits(
     # A partition may be owned whose commit is gone: the owner stays, the commit does not.
     is_row = is_set(columns["committed_offset"]) | (owner != NO_ROW)
     return pa.table(columns).filter(pa.array(is_row))
+
+
+def _where(is_so: Bools, text: str) -> pa.Array:
+    return pc.if_else(pa.array(is_so), pa.scalar(text), pa.scalar(None, pa.string()))
 
 
 def _is_newer(before: dict[str, pa.Array], commits: pa.Table, new: Int64s, *, is_lost: Bools) -> Bools:

@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.columns import is_in, still_confirmed
+from pipeline.arrow_columns import bools, is_set
+from pipeline.fold.columns import BEHEADED, is_in, still_confirmed
 from pipeline.fold.consumer_group_state import Row, TopicNames, group_row
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import CONSUMER_GROUP_STATE, CONSUMER_GROUPS, GROUP_STATE
@@ -159,7 +160,11 @@ def _known(
     rows = stored.filter(is_wanted)
     partition = rows["offsets_partition"].combine_chunks()
     confirmed = still_confirmed(rows["confirmed"].combine_chunks(), partition, reread)
-    is_beheaded, is_reread = is_in(partition, beheaded), is_in(partition, reread)
+    why = rows["unconfirmed_reason"].combine_chunks()
+    # Said by a coordinator, not made from records: nothing of it can be out of date once its records are read.
+    is_said = ~is_set(partition)
+    is_beheaded = is_in(partition, beheaded) | (bool(beheaded) & is_said)
+    is_reread = is_in(partition, reread) | (is_said & ~bools(pc.equal(why, BEHEADED)))
     found = {}
     columns = ["group_id", "offsets_partition", "group_position", "unconfirmed_reason", "records"]
     for number, row in enumerate(rows.select(columns).to_pylist()):

@@ -168,6 +168,9 @@ class GhostHunt:
     """To be asked for the first time."""
     _suspects: dict[str, tuple[PartitionKey, ...]] = field(default_factory=dict)
     """Said to be gone once."""
+    _rounds: int = 0
+    _asked_in: dict[str, int] = field(default_factory=dict)
+    """By unlisted group: the round that asked about it last (`among`)."""
     strangers: set[str] = field(default_factory=set)
     """Groups that the cluster lists and that are not in the tables; taken by whoever asks about them."""
 
@@ -180,14 +183,19 @@ class GhostHunt:
         """Those to be dropped now of groups that no broker lists: their coordinators say twice that they are gone.
 
         A coordinator's part of the offsets topic may be without a leader: its groups are in no list then, and there.
+        Those that were asked about longest ago come first, so that they do not keep others from their turn.
 
         Args:
             unlisted: Stored groups that the brokers, all of which have answered, do not list.
         """
         suspects = {group: keys for group, keys in self._suspects.items() if group in unlisted}
         gone = self.brokers.are_gone(suspects)
+        self._rounds += 1
+        self._asked_in |= dict.fromkeys(suspects, self._rounds)
         asked = [group for group in unlisted if group not in gone and _can_be_asked(group)]
-        turn = sorted(asked, key=lambda group: group in suspects)[:_MOST_IN_A_BATCH]
+        turn = sorted(asked, key=lambda group: self._asked_in.get(group, 0))[:_MOST_IN_A_BATCH]
+        self._asked_in |= dict.fromkeys(turn, self._rounds)
+        self._asked_in = {group: number for group, number in self._asked_in.items() if group in unlisted}
         self._suspects = {
             group: unlisted[group] for group in self.brokers.are_gone({g: unlisted[g] for g in turn})
         }

@@ -117,7 +117,8 @@ class Planner:
         return {
             group
             for group, (at_ms, since_ms) in ({} if stamp is None else stamp.asked).items()
-            if at_ms - since_ms >= age_ms and at_ms >= oldest_ms
+            # An answer from the future was dated by a clock that was ahead: how old it is nobody knows.
+            if at_ms - since_ms >= age_ms and oldest_ms <= at_ms <= tick
         }
 
     def _hurry(self) -> None:

@@ -147,6 +147,9 @@ def _nobody_reads(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -
     if not group.members:
         yield figures.finding("problem", "nobody reads: the group has no members", "start its consumers")
         return
+    if any(member["assigned"] is None for member in group.members):
+        # Nobody knows what it has: it may be these.
+        return
     places = [_place(one) for one in late]
     yield figures.about(places[0]).finding(
         "problem",

@@ -61,7 +61,7 @@ def asked_groups(batch: Settled, gone: Iterable[str]) -> Asked:
 
 
 def times_of(batch: Settled, asked: Asked) -> Mapping[str, tuple[int, int]]:
-    """`Stamp.asked` after the batch: by group when it answered last, and when its commits were last others.
+    """`Stamp.asked` after the batch: by group when it answered last, and since when its answers have been alike.
 
     Args:
         batch: Whose rows are read; one that runs again has asked nobody.
@@ -73,10 +73,13 @@ def times_of(batch: Settled, asked: Asked) -> Mapping[str, tuple[int, int]]:
         return before
     at_ms, changed = batch.stamp.at_ms, _changed(batch, asked)
     listed = {*_of_kind(batch, "listed")["group_id"].to_pylist()} - asked.unanswered.keys()
-    times = {group: times for group, times in before.items() if group in listed}
-    for group in asked.answered:
-        is_same = group in before and group not in changed
-        times[group] = at_ms, before[group][1] if is_same else at_ms
+    # Groups that commit all the time take no room in the stamp.
+    quiet = listed - changed
+    times = {group: times for group, times in before.items() if group in quiet}
+    for group in {*asked.answered} - changed:
+        _, since_ms = before.get(group, (at_ms, at_ms))
+        # A clock that was ahead, and was set back, would keep it from being quiet until it is there again.
+        times[group] = at_ms, min(at_ms, since_ms)
     return times
 
 
@@ -141,8 +144,6 @@ def _committed(batch: Settled, groups: list[str]) -> Committed:
 
 
 def _unwanted_topics(batch: Settled) -> tuple[str, ...]:
-    """Stored topics that are no longer wanted: filters change with a start only."""
-    if batch.past is None:
-        return ()
+    """Stored topics that are no longer wanted: a group that was silent when the filters changed may still have them."""
     names = batch.services.store.arrow("partition_lag", ["topic"])["topic"].unique().to_pylist()
     return tuple(name for name in names if not batch.services.config.source.wants_topic(name))

@@ -38,8 +38,8 @@ class Member:
     group_instance_id: str | None
     client_id: str
     client_host: str
-    assigned: dict[str, list[int]]
-    """Partition numbers by topic."""
+    assigned: dict[str, list[int]] | None
+    """Partition numbers by topic; None where the coordinator does not tell them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,9 @@ class _Questions:
             return self._said(group)
         except KafkaException as failure:
             return GroupAnswer(group=group, error=f"its coordinator did not answer: {in_words(failure)}")
+        except Exception as failure:  # noqa: BLE001 - whatever the client says, the answer says it
+            why = f"the answer of its coordinator cannot be read: {type(failure).__name__}: {failure}"
+            return GroupAnswer(group=group, error=" ".join(why.split()))
 
     def _why_unasked(self, group: ListedGroup) -> str | None:
         if not group.group_id or "\0" in group.group_id:
@@ -127,10 +130,11 @@ class _Questions:
         if described is None:
             # Share groups, which commit nothing, and Streams groups.
             return GroupAnswer(group=group, commits=commits or ())
+        now = _as_described(group, described)
         return GroupAnswer(
-            group=_as_described(group, described),
+            group=now,
             assignor=described.partition_assignor or None,
-            members=tuple(map(_member, described.members)),
+            members=tuple(_member(one, now) for one in described.members),
             commits=commits or (),
         )
 
@@ -188,19 +192,22 @@ def _as_described(group: ListedGroup, described: ConsumerGroupDescription) -> Li
     kind = type_of(described)
     return ListedGroup(
         group.group_id,
-        kind if group.group_type == "unknown" else group.group_type,
+        group.group_type if kind == "unknown" else kind,
         state_of(described) or group.state,
     )
 
 
-def _member(member: MemberDescription) -> Member:
+def _member(member: MemberDescription, group: ListedGroup) -> Member:
     given: dict[str, list[int]] = {}
     for one in member.assignment.topic_partitions:
         given.setdefault(one.topic, []).append(one.partition)
+    # Up to Kafka 3.9 a coordinator leaves assignments out while a classic group rebalances
+    # (GroupMetadata.summary, summaryNoMetadata): empty is unknown then.
+    is_told = bool(given) or group.group_type == "consumer" or group.state == "Stable"
     return Member(
         member.member_id,
         member.group_instance_id or None,
         member.client_id,
         member.host,
-        {topic: sorted(numbers) for topic, numbers in given.items()},
+        {topic: sorted(numbers) for topic, numbers in given.items()} if is_told else None,
     )

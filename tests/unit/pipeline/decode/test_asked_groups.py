@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from pipeline.decode.asked_groups import asked_rows, listing_rows
-from pipeline.kafka.sources.groups.ask import Commit, GroupAnswer
+from pipeline.decode.asked_groups import UNTOLD, asked_rows, listing_rows
+from pipeline.kafka.sources.groups.ask import Commit, GroupAnswer, Member
 from pipeline.kafka.sources.groups.settings import ListedGroup, Listing
 from pipeline.name_filter import NameFilter
 
@@ -29,3 +29,13 @@ def test_no_groups_leave_no_rows_and_a_listing_without_groups_one() -> None:
     assert [*asked_rows([], NameFilter((".*",)).admits, Counter())] == []
     (batch,) = listing_rows(Listing(error="silent"))
     assert [(row["row_kind"], row["error"]) for row in batch.to_pylist()] == [("group_listing", "silent")]
+
+
+def test_member_of_which_nobody_knows_the_assignment_says_why() -> None:
+    members = (Member("a", None, "c", "/h", {}), Member("b", None, "c", "/h", None))
+    answers = [GroupAnswer(group=GROUP, members=members)]
+
+    _, groups = asked_rows(answers, NameFilter((".*",)).admits, Counter())
+
+    (row,) = groups.to_pylist(maps_as_pydicts="strict")
+    assert [(one["assigned"], one["error"]) for one in row["members"]] == [({}, None), (None, UNTOLD)]

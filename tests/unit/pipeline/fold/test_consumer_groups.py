@@ -290,6 +290,43 @@ def test_what_is_stored_stays_and_is_marked_where_the_log_has_lost_its_beginning
     assert (found.row()["confirmed"], found.row()["unconfirmed_reason"]) == (True, None)
 
 
+SAID = {"group_type": "consumer", "offsets_partition": None, "state": "Stable"}
+SILENT = {"confirmed": False, "unconfirmed_reason": "its coordinator did not answer"}
+
+
+@pytest.mark.parametrize("mark", [{}, SILENT], ids=["answered", "silent"])
+@pytest.mark.parametrize("is_first", [True, False], ids=["first batch", "later batch"])
+def test_group_that_a_coordinator_has_told_of_is_what_its_records_say_once_they_are_read(
+    mark: dict[str, Any], is_first: bool
+) -> None:
+    found = groups(SAID | mark)
+    if not is_first:
+        found.run(reread=[PARTITION], behind=[PARTITION])
+
+    found.run(*STABLE, reread=[PARTITION] if is_first else [])
+
+    assert found.members("member_id") == [("a",), ("b",)]
+    assert [found.row()[name] for name in ("confirmed", "unconfirmed_reason", "offsets_partition")] == [
+        True,
+        None,
+        PARTITION,
+    ]
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["first batch", "later batch"])
+def test_group_that_a_coordinator_has_told_of_is_marked_where_the_log_has_lost_its_beginning(
+    is_first: bool,
+) -> None:
+    found = groups(SAID | SILENT)
+    of_log = {"reread": [PARTITION], "beheaded": [PARTITION]}
+    if not is_first:
+        found.run(**of_log)
+
+    found.run(metadata("a", "t"), **(of_log if is_first else {}))
+
+    assert (found.row()["confirmed"], found.row()["unconfirmed_reason"]) == (False, BEHEADED)
+
+
 def test_classic_group_that_is_converted_and_back_is_shown_by_the_protocol_that_it_has() -> None:
     classic = {"generation": 3, "group_position": 0, "state": "Stable"}
 

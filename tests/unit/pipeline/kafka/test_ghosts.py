@@ -94,6 +94,18 @@ def test_many_groups_are_asked_about_over_several_batches() -> None:
     assert sorted(group for groups in found for group in groups) == names
 
 
+def test_dead_group_is_found_behind_many_unlisted_ones_that_their_coordinators_do_not_deny() -> None:
+    names = [f"g{number:02d}" for number in range(60)]
+    said = Said(listed=set(), gone={names[-1]})
+    one = hunt(said)
+
+    found = [one.among(dict.fromkeys(names, KEYS)) for _ in range(4)]
+
+    assert found == [(), (), (), (names[-1],)]
+    assert max(map(len, said.asked)) == 25
+    assert {group for groups in said.asked for group in groups} == {*names}
+
+
 @pytest.mark.parametrize("name", ["", "a\0b"], ids=["no name", "NUL"])
 def test_group_whose_name_librdkafka_cannot_take_is_left_alone(name: str) -> None:
     said = Said(listed=set(), gone={name})

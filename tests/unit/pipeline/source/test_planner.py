@@ -222,6 +222,14 @@ def test_group_is_left_out_while_it_is_quiet_and_its_answer_is_younger_than_the_
     assert world.planner.quiet(NOW_MS) == {"quiet", "quiet and just young enough"}
 
 
+def test_group_is_asked_for_whose_answer_was_dated_by_a_clock_that_was_ahead() -> None:
+    world = World(interval_s=30, group_max_age_s=120)
+    world.stamps["partition_lag"] = stamp_of(asked={"g": (NOW_MS + 1, NOW_MS - 600_000)})
+
+    assert world.planner.quiet(NOW_MS) == set()
+    assert world.planner.quiet(NOW_MS + 1) == {"g"}
+
+
 def test_no_group_is_left_out_without_an_age_or_before_the_first_batch() -> None:
     world = World(interval_s=30, group_max_age_s=0)
     assert world.planner.quiet(NOW_MS) == set()

@@ -157,6 +157,14 @@ def test_owners_that_cannot_be_seen_are_not_called_missing(patient: Patient) -> 
     assert behind(patient, lag(0, assigned=False, member_id=None)) == []
 
 
+def test_no_partition_is_called_without_an_owner_while_the_assignment_of_a_member_is_unknown(
+    patient: Patient,
+) -> None:
+    patient.write("consumer_groups", group(members=[member("a-1", assigned=None)]))
+
+    assert behind(patient, lag(0, assigned=False, member_id=None)) == []
+
+
 def test_kip_848_group_without_members_is_read_by_nobody(patient: Patient) -> None:
     patient.write("consumer_groups", group(group_type="consumer", members=[], state="Empty"))
 

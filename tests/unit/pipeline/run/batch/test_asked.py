@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.config.model import Config, SourceConfig
+from pipeline.fold.asked import UNNAMED
 from pipeline.kafka.ghosts import Committed, GhostHunt
 from pipeline.run.batch.asked import is_whole
 from pipeline.run.batch.confirmation import confirm_rows, find_ghosts
@@ -167,6 +168,23 @@ def test_mark_of_a_partition_that_is_owned_and_has_no_commit_goes_with_the_next_
     assert told.lags() == {("a", 1): (None, None, None)}
 
 
+def test_group_whose_coordinator_does_not_tell_the_assignments_has_members_and_unknown_owners(
+    told: Told,
+) -> None:
+    columns = ["member_id", "committed_offset"]
+    owning = group("a", members=[member("m", assigned={"t": [0]})])
+    commits = answer("a", p0=40)[2:]
+    told.batch({"row_kind": "asked", "group_id": "a"}, owning, *commits, listed=("a",))
+    assert told.store.rows("partition_lag", columns) == [{"member_id": "m", "committed_offset": 40}]
+
+    untold = group("a", state="PreparingRebalance", members=[member("m", assigned=None, error="untold")])
+    told.batch({"row_kind": "asked", "group_id": "a"}, untold, *commits, listed=("a",))
+
+    assert told.store.rows("partition_lag", columns) == [{"member_id": None, "committed_offset": 40}]
+    (row,) = told.store.rows("consumer_groups", ["members", "state"])
+    assert [(one["member_id"], one["assigned"]) for one in row["members"]] == [("m", None)]
+
+
 def test_group_that_never_answered_is_listed_with_the_reason(told: Told) -> None:
     told.batch(*silent("a"), listed=("a",))
 
@@ -225,15 +243,41 @@ def test_batch_that_runs_again_asks_nobody_and_leaves_commits_as_they_are(told: 
     assert told.coordinators.asked == []
 
 
-def test_commit_in_a_topic_of_which_no_broker_speaks_stays(told: Told) -> None:
-    told.batch(*answer("a", p0=40), listed=("a",))
+def test_commit_in_a_topic_of_which_no_broker_speaks_stays_in_doubt_until_it_is_named_again(
+    told: Told,
+) -> None:
     hidden = {"row_kind": "commit", "group_id": "a", "topic": "hidden", "committed_offset": 7} | UNRECORDED
 
+    def hidden_row() -> tuple[Any, ...]:
+        columns = ["topic", "committed_offset", "confirmed", "unconfirmed_reason", "provisional"]
+        rows = {row.pop("topic"): tuple(row.values()) for row in told.store.rows("partition_lag", columns)}
+        assert rows["t"] == (40, True, None, False)
+        return rows["hidden"]
+
     told.batch(*answer("a", p0=40), hidden, listed=("a",))
+    assert hidden_row()[:3] == (7, True, None)
+
+    told.batch(*answer("a", p0=40), listed=("a",))
+    assert hidden_row() == (7, False, UNNAMED, True)
+    # Nobody was asked.
+    told.batch(listed=("a",))
+    assert hidden_row() == (7, False, UNNAMED, True)
+
+    told.batch(*answer("a", p0=40), hidden, listed=("a",))
+    assert hidden_row()[:3] == (7, True, None)
+
+
+def test_commit_in_doubt_goes_when_the_brokers_speak_of_its_partition_again(told: Told) -> None:
+    told.batch(*answer("a", p0=40, p1=50), listed=("a",))
+    lost = {"row_kind": "log_offset", "partition": 1, "error": "LEADER_NOT_AVAILABLE"}
+    told.run(
+        {"row_kind": "group_listing"}, {"row_kind": "listed", "group_id": "a"}, *answer("a", p0=40), lost
+    )
+    assert told.lags()["a", 1][0::2] == (50, UNNAMED)
+
     told.batch(*answer("a", p0=40), listed=("a",))
 
-    rows = told.store.rows("partition_lag", ["topic", "committed_offset"])
-    assert {row["topic"]: row["committed_offset"] for row in rows} == {"t": 40, "hidden": 7}
+    assert told.lags().keys() == {("a", 0)}
 
 
 def test_group_that_nobody_wants_any_more_goes_at_once(told: Told) -> None:
@@ -249,6 +293,24 @@ def test_group_that_nobody_wants_any_more_goes_at_once(told: Told) -> None:
     assert told.lags().keys() == {("b", 0)}
 
 
+def test_commit_in_a_topic_that_nobody_wants_any_more_goes_with_the_first_answer_of_its_group(
+    told: Told,
+) -> None:
+    other = {"row_kind": "commit", "group_id": "a", "topic": "u", "committed_offset": 7} | UNRECORDED
+    told.batch(*answer("a", p0=40), other, listed=("a",))
+    told.driver = idle_driver(
+        store=told.store,
+        config=Config(source=SourceConfig(offsets="admin", topics_exclude=("u",))),
+        ghosts=told.driver.services.ghosts,
+    )
+
+    told.batch(*silent("a"), listed=("a",))
+    assert told.values("partition_lag", "topic") == ["t", "u"]
+
+    told.batch(*answer("a", p0=40), listed=("a",))
+    assert told.values("partition_lag", "topic") == ["t"]
+
+
 def test_groups_that_are_told_alike_leave_no_row_of_history(told: Told) -> None:
     for _ in range(3):
         told.batch(*answer("a", p0=40), listed=("a",))
@@ -262,16 +324,30 @@ def test_groups_that_are_told_alike_leave_no_row_of_history(told: Told) -> None:
     ]
 
 
-def test_stamp_says_when_each_group_answered_and_when_its_commits_were_last_others(told: Told) -> None:
+def test_stamp_says_of_groups_with_the_commits_of_before_when_they_answered_and_since_when_so(
+    told: Told,
+) -> None:
     told.batch(*answer("a", p0=40), *answer("b", p0=1), *answer("c"), listed=("a", "b", "c"))
+    assert told.asked() == {"c": (0, 0)}
     told.batch(*answer("a", p0=40), *answer("b", p0=2), *silent("c"), listed=("a", "b", "c"))
-    assert told.asked() == {"a": (1, 0), "b": (1, 1)}
+    assert told.asked() == {"a": (1, 1)}
 
-    told.batch(*answer("b"), *answer("c"), listed=("a", "b", "c"))
-    assert told.asked() == {"a": (1, 0), "b": (2, 2), "c": (2, 2)}
+    told.batch(*answer("a", p0=40), *answer("b", p0=2), *answer("c"), listed=("a", "b", "c"))
+    assert told.asked() == {"a": (2, 1), "b": (2, 2), "c": (2, 2)}
 
-    told.batch(*answer("b", p1=7), listed=("b",))
-    assert told.asked() == {"b": (3, 3)}
+    told.batch(*answer("b"), *answer("c", p1=7), listed=("a", "b", "c"))
+    assert told.asked() == {"a": (2, 1)}
+
+    told.batch(*answer("b"), listed=("b",))
+    assert told.asked() == {"b": (4, 4)}
+
+
+def test_group_is_alike_since_now_at_the_latest_where_the_clock_was_ahead_before(told: Told) -> None:
+    told.batch(*answer("a"), listed=("a",), at_ms=NOW_MS + 600_000)
+    assert told.asked() == {"a": (600, 600)}
+
+    told.batch(*answer("a"), listed=("a",), at_ms=NOW_MS + 1000)
+    assert told.asked() == {"a": (1, 1)}
 
 
 def test_group_that_was_not_asked_for_is_neither_marked_nor_forgotten(told: Told) -> None:

@@ -97,26 +97,32 @@ def settings(**more: Any) -> GroupsSettings:
     return GroupsSettings(**{"properties": {}, **plain, **more})
 
 
-def asked(*names: str, kind: str = "classic", **more: Any) -> dict[str, GroupAnswer]:
-    share = GroupShare(groups=tuple(ListedGroup(name, kind, "Stable") for name in names), at_once=3)
+def asked(
+    *names: str, kind: str = "classic", state: str | None = "Stable", **more: Any
+) -> dict[str, GroupAnswer]:
+    share = GroupShare(groups=tuple(ListedGroup(name, kind, state) for name in names), at_once=3)
     return {one.group.group_id: one for one in ask.ask(settings(**more), share)}
 
 
-def test_group_is_told_with_members_and_commits_and_no_commit_is_no_offset(admin: Admin) -> None:
-    given = [TopicPartition("t", 1), TopicPartition("t", 0), TopicPartition("u", 2)]
+def described(*given: TopicPartition, state: str = "STABLE", kind: str = "CLASSIC") -> SimpleNamespace:
     member = SimpleNamespace(
         member_id="m",
         group_instance_id=None,
         client_id="c",
         host="/h",
-        assignment=SimpleNamespace(topic_partitions=given),
+        assignment=SimpleNamespace(topic_partitions=[*given]),
     )
-    admin.described["g"] = SimpleNamespace(
+    return SimpleNamespace(
         members=[member],
         partition_assignor="range",
-        state=ConsumerGroupState.COMPLETING_REBALANCING,
-        type=ConsumerGroupType.CLASSIC,
+        state=ConsumerGroupState[state],
+        type=ConsumerGroupType[kind],
     )
+
+
+def test_group_is_told_with_members_and_commits_and_no_commit_is_no_offset(admin: Admin) -> None:
+    given = [TopicPartition("t", 1), TopicPartition("t", 0), TopicPartition("u", 2)]
+    admin.described["g"] = described(*given, state="COMPLETING_REBALANCING")
     admin.offsets["g"] = {0: 7, 1: -1001}
 
     told = asked("g")["g"]
@@ -126,6 +132,55 @@ def test_group_is_told_with_members_and_commits_and_no_commit_is_no_offset(admin
     assert told.members is not None
     assert [(one.member_id, one.assigned) for one in told.members] == [("m", {"t": [0, 1], "u": [2]})]
     assert told.commits == (Commit("t", 0, 7, None),)
+
+
+@pytest.mark.parametrize(
+    ("state", "kind", "assigned"),
+    [
+        ("STABLE", "CLASSIC", {}),
+        ("PREPARING_REBALANCING", "CLASSIC", None),
+        ("COMPLETING_REBALANCING", "CLASSIC", None),
+        ("COMPLETING_REBALANCING", "UNKNOWN", None),
+        ("UNKNOWN", "CONSUMER", {}),
+    ],
+)
+def test_empty_assignment_is_unknown_while_a_classic_group_rebalances(
+    admin: Admin, state: str, kind: str, assigned: dict[str, list[int]] | None
+) -> None:
+    admin.described["g"] = described(state=state, kind=kind)
+
+    members = asked("g", kind="unknown", state=None)["g"].members
+
+    assert members is not None
+    assert [one.assigned for one in members] == [assigned]
+
+
+@pytest.mark.parametrize(
+    ("listed", "kind", "expected"),
+    [
+        ("classic", "CONSUMER", "consumer"),
+        ("consumer", "CLASSIC", "classic"),
+        ("consumer", "UNKNOWN", "consumer"),
+    ],
+)
+def test_group_that_was_converted_since_it_was_listed_has_the_type_that_its_coordinator_describes(
+    admin: Admin, listed: str, kind: str, expected: str
+) -> None:
+    admin.described["g"] = described(kind=kind)
+
+    assert asked("g", kind=listed)["g"].group.group_type == expected
+
+
+def test_answer_that_cannot_be_read_leaves_its_group_without_one_and_others_with_theirs(admin: Admin) -> None:
+    admin.described["broken"] = SimpleNamespace(state=ConsumerGroupState.STABLE)
+    admin.offsets["g"] = {0: 7}
+
+    told = asked("broken", "g")
+
+    assert (told["broken"].error or "").startswith(
+        "the answer of its coordinator cannot be read: AttributeError: "
+    )
+    assert told["g"].commits == (Commit("t", 0, 7, None),)
 
 
 @pytest.mark.parametrize("of", ["described", "offsets"])
