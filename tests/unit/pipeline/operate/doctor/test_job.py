@@ -85,7 +85,7 @@ def test_tables_without_a_batch_say_so(patient: Patient) -> None:
 
     assert first(patient)[:2] == (
         "problem",
-        "no batch has been written yet; no driver owns the tables: there is no _owner.json beside them",
+        "no batch has been written yet; no driver owns the tables: there is no _owner.json in their folder",
     )
     found = patient.findings(group_id="orders")
     assert [(one.level, one.as_of) for one in found] == [("problem", None), ("unknown", None)]
