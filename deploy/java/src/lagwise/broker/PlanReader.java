@@ -80,16 +80,16 @@ final class PlanReader {
     /** Reads from the beginning, until something is thrown. */
     private void read(ReaderConfig config, Intake intake) {
         intake.begin();
-        try (ControlReader reader = new ControlReader(config.reader(), config.controlTopic(),
-                record -> intake.feed(record, System.currentTimeMillis()), intake::nameCluster);
-            TopicIds ids = new TopicIds(config)) {
+        try (TopicIds ids = new TopicIds(config);
+            ControlReader reader = new ControlReader(config.reader(), config.controlTopic(),
+                record -> intake.feed(record, ids::of, System.currentTimeMillis()), intake::nameCluster)) {
             reader.open();
             LOG.info("Plans are read from control topic {}", config.controlTopic());
             isAway = false;
             counters.isReading = true;
             while (true) {
                 reader.poll();
-                intake.settle(ids, System.currentTimeMillis());
+                intake.settle(ids::of, System.currentTimeMillis());
             }
         }
     }

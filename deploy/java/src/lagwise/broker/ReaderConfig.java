@@ -26,6 +26,8 @@ record ReaderConfig(String cluster, String controlTopic, Map<String, Object> con
 
     private static final String PREFIX = "lagwise.";
     private static final int MOST_FETCHED_BYTES = 8 << 20;
+    /** Kafka's default is 500: records take far more heap than bytes if they are compressed. */
+    private static final int MOST_RECORDS_AT_ONCE = 100;
     private static final int ANSWER_WITHIN_MS = 10_000;
     /** What would make the reader a member of a group, or change how it reads records. */
     private static final Set<String> NOT_OF_A_CONNECTION = Set.of(
@@ -60,6 +62,7 @@ record ReaderConfig(String cluster, String controlTopic, Map<String, Object> con
         reader.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
         // Kafka's default of 50 MB is much for a guest in a broker's heap.
         reader.put(ConsumerConfig.FETCH_MAX_BYTES_CONFIG, MOST_FETCHED_BYTES);
+        reader.putIfAbsent(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, MOST_RECORDS_AT_ONCE);
         reader.put(CommonClientConfigs.METADATA_MAX_AGE_CONFIG, 30_000);
         reader.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, ANSWER_WITHIN_MS);
         return reader;
