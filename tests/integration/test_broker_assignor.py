@@ -199,6 +199,7 @@ def test_control_topic_that_is_gone_changes_nothing_and_is_read_again(tmp_path: 
         target = uneven(base)
         one.follow(base, target, epoch=1)
         admin = admin_client(broker.bootstrap_servers)
+        wait_until(lambda: one.logged(f"Plans are read from control topic {CONTROL}") == 1, what="reading")
 
         admin.delete_topics([CONTROL])[CONTROL].result()
         wait_until(lambda: one.logged(f"Control topic {CONTROL} cannot be read") == 1, what="a word about it")

@@ -3,17 +3,14 @@ package lagwise.broker;
 import java.util.BitSet;
 import java.util.Collection;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
 
-import lagwise.control.ControlRecord;
 import lagwise.control.DamagedException;
 
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
@@ -25,77 +22,72 @@ import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
  * Immutable but for what was said about it.
  */
 final class GroupPlan {
-    private static final int MEMBER_BYTES = 300;
-    private static final int TOPIC_BYTES = 120;
-
     private final String group;
     private final long epoch;
     private final long validUntilMs;
     private final Map<String, MemberAssignment> members;
     private final Set<String> readers;
+    private final Set<String> leftEmpty;
     private final Map<Uuid, Integer> counts;
     private final long bytes;
     private final AtomicBoolean hasSaidProblem = new AtomicBoolean();
     private final AtomicBoolean hasSaidApplied = new AtomicBoolean();
 
-    private GroupPlan(
-        ControlRecord record, Map<String, MemberAssignment> members, Map<Uuid, Integer> counts, long bytes) {
-        group = record.group();
-        epoch = record.epoch();
-        validUntilMs = record.validUntilMs();
+    private GroupPlan(Draft draft, Map<String, MemberAssignment> members, Map<Uuid, Integer> counts) {
+        group = draft.group();
+        epoch = draft.epoch();
+        validUntilMs = draft.validUntilMs();
+        leftEmpty = draft.leftEmpty();
+        bytes = draft.bytes();
         this.members = members;
         readers = members.keySet().stream().filter(id -> !members.get(id).partitions().isEmpty())
             .collect(Collectors.toUnmodifiableSet());
         this.counts = counts;
-        this.bytes = bytes;
     }
 
     /**
-     * The plan of a record.
+     * The plan of a draft.
      *
      * @param ids topic ids by name, of all topics of the plan that there are
      * @throws DamagedException if a topic has no id, or a partition of one that the plan names has not exactly one member
      */
-    static GroupPlan of(ControlRecord record, Map<String, Uuid> ids) throws DamagedException {
-        Map<Uuid, BitSet> placed = new HashMap<>();
+    static GroupPlan of(Draft draft, Map<String, Uuid> ids) throws DamagedException {
         Map<String, MemberAssignment> members = new HashMap<>();
-        long bytes = 0;
-        for (Map.Entry<String, ControlRecord.Member> member : record.members().entrySet()) {
-            Map<Uuid, Set<Integer>> target = byTopic(member.getValue().target(), ids);
-            for (Map.Entry<Uuid, Set<Integer>> topic : target.entrySet()) {
-                place(topic.getValue(), placed.computeIfAbsent(topic.getKey(), any -> new BitSet()));
-                bytes += TOPIC_BYTES + (long) Integer.BYTES * topic.getValue().size();
-            }
-            bytes += MEMBER_BYTES + 2L * member.getKey().length();
+        Map<Uuid, Integer> counts = new HashMap<>();
+        for (Map.Entry<String, Map<String, Set<Integer>>> member : draft.members().entrySet()) {
+            Map<Uuid, Set<Integer>> target = byId(member.getValue(), ids);
+            target.forEach((topic, numbers) -> counts.merge(topic, numbers.size(), Integer::sum));
             members.put(member.getKey(), new Assigned(target));
         }
-        Map<Uuid, Integer> counts = new HashMap<>();
-        for (Map.Entry<Uuid, BitSet> topic : placed.entrySet()) {
-            if (topic.getValue().cardinality() < topic.getValue().length()) {
-                throw new DamagedException("a partition before the last one of its topic has no member");
+        Map<Uuid, BitSet> placed = new HashMap<>();
+        for (MemberAssignment member : members.values()) {
+            for (Map.Entry<Uuid, Set<Integer>> topic : member.partitions().entrySet()) {
+                int count = counts.get(topic.getKey());
+                place(topic.getValue(), count, placed.computeIfAbsent(topic.getKey(), any -> new BitSet(count)));
             }
-            counts.put(topic.getKey(), topic.getValue().cardinality());
         }
-        return new GroupPlan(record, members, counts, bytes);
+        return new GroupPlan(draft, members, counts);
     }
 
-    private static Map<Uuid, Set<Integer>> byTopic(List<TopicPartition> target, Map<String, Uuid> ids)
+    private static Map<Uuid, Set<Integer>> byId(Map<String, Set<Integer>> byName, Map<String, Uuid> ids)
         throws DamagedException {
-        Map<String, List<Integer>> numbers = target.stream().collect(Collectors.groupingBy(
-            TopicPartition::topic, Collectors.mapping(TopicPartition::partition, Collectors.toList())));
-        Map<Uuid, Set<Integer>> byTopic = new HashMap<>();
-        for (Map.Entry<String, List<Integer>> topic : numbers.entrySet()) {
+        Map<Uuid, Set<Integer>> byId = new HashMap<>();
+        for (Map.Entry<String, Set<Integer>> topic : byName.entrySet()) {
             Uuid id = ids.get(topic.getKey());
             if (id == null) {
                 throw new DamagedException("there is no topic " + topic.getKey() + ", or DESCRIBE on it is missing");
             }
-            byTopic.put(id, new PartitionNumbers(topic.getValue()));
+            byId.put(id, topic.getValue());
         }
-        return byTopic;
+        return byId;
     }
 
-    private static void place(Set<Integer> numbers, BitSet placed) throws DamagedException {
+    /** Numbers from the count on are refused before they make the set large: one alone could take 256 MB. */
+    private static void place(Set<Integer> numbers, int count, BitSet placed) throws DamagedException {
         for (int number : numbers) {
+            if (number >= count) {
+                throw new DamagedException("a partition before the last one of its topic has no member");
+            }
             if (placed.get(number)) {
                 throw new DamagedException("a partition has two members");
             }
@@ -113,6 +105,11 @@ final class GroupPlan {
 
     Set<String> memberIds() {
         return members.keySet();
+    }
+
+    /** The members that it gives nothing. */
+    Set<String> leftEmpty() {
+        return leftEmpty;
     }
 
     /** Roughly what it takes of the heap. */

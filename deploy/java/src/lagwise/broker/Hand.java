@@ -18,7 +18,7 @@ final class Hand {
 
     /**
      * @param topics that it subscribes to
-     * @param isNew whether it had nothing before
+     * @param isNew whether it is given a share of what others have
      */
     Hand(String memberId, Set<Uuid> topics, boolean isNew) {
         this.memberId = memberId;

@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 
 import lagwise.control.ControlRecord;
@@ -14,7 +15,6 @@ import lagwise.control.Fields;
 import lagwise.control.Json;
 
 import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -23,7 +23,9 @@ import org.slf4j.LoggerFactory;
 final class Intake {
     private static final Logger LOG = LoggerFactory.getLogger(Intake.class);
     private static final int MOST_BYTES = 2 << 20;
+    private static final int MOST_KEY_BYTES = 1024;
     private static final int MOST_PARTITIONS = 400_000;
+    private static final long MOST_WAITING_BYTES = 4 << 20;
     private static final long LOOK_FOR_OVER_EVERY_MS = 1000;
 
     /** Why a record is ignored; each is said once. */
@@ -31,9 +33,10 @@ final class Intake {
 
     private final Plans plans;
     private final Counters counters;
-    private final Map<String, ControlRecord> waiting = new LinkedHashMap<>();
+    private final Map<String, Draft> waiting = new LinkedHashMap<>();
     private final Set<Ignored> hasSaid = EnumSet.noneOf(Ignored.class);
     private String cluster;
+    private long waitingBytes;
     private long lookedForOverMs;
 
     /** @param cluster name of the cluster in the records; empty until {@link #nameCluster} is called */
@@ -53,10 +56,15 @@ final class Intake {
     /** Forgets what {@link #settle} has not settled, before the topic is read from its beginning again. */
     void begin() {
         waiting.clear();
+        waitingBytes = 0;
     }
 
-    /** Takes in one record, whatever its bytes. */
-    void feed(ConsumerRecord<byte[], byte[]> record, long nowMs) {
+    /**
+     * Takes in one record, whatever its bytes.
+     *
+     * @param ids gives topic ids by name, of those topics that there are
+     */
+    void feed(ConsumerRecord<byte[], byte[]> record, Function<Set<String>, Map<String, Uuid>> ids, long nowMs) {
         try {
             Optional<String> group = group(record.key());
             if (group.isPresent() && record.value() == null) {
@@ -67,14 +75,15 @@ final class Intake {
         } catch (DamagedException error) {
             ignore(Ignored.DAMAGED, "damaged: " + error.getMessage());
         }
+        if (waitingBytes > MOST_WAITING_BYTES) {
+            settle(ids);
+        }
     }
 
     /** Makes plans of the records that came; they wait for this, since topic ids of many are asked for at once. */
-    void settle(TopicIds ids, long nowMs) {
-        Set<String> names = waiting.values().stream().flatMap(plan -> plan.members().values().stream())
-            .flatMap(member -> member.target().stream()).map(TopicPartition::topic).collect(Collectors.toSet());
+    void settle(Function<Set<String>, Map<String, Uuid>> ids, long nowMs) {
         if (!waiting.isEmpty()) {
-            settle(ids.of(names));
+            settle(ids);
         }
         if (nowMs - lookedForOverMs >= LOOK_FOR_OVER_EVERY_MS) {
             plans.dropOver(nowMs);
@@ -82,26 +91,30 @@ final class Intake {
         }
     }
 
-    /** Makes plans of the records that came, with these topic ids by name. */
-    void settle(Map<String, Uuid> ids) {
-        for (ControlRecord record : waiting.values()) {
-            String name = "plan " + record.epoch() + " of group " + record.group();
+    private void settle(Function<Set<String>, Map<String, Uuid>> ids) {
+        Map<String, Uuid> known = ids.apply(
+            waiting.values().stream().flatMap(draft -> draft.topics().stream()).collect(Collectors.toSet()));
+        for (Draft draft : waiting.values()) {
+            String name = "plan " + draft.epoch() + " of group " + draft.group();
             try {
-                if (!plans.put(GroupPlan.of(record, ids))) {
+                if (!plans.put(GroupPlan.of(draft, known))) {
                     ignore(Ignored.TOO_MUCH, name + " would take more of the broker's heap than all plans may");
                 }
             } catch (DamagedException error) {
-                plans.supersede(record.group(), record.epoch());
+                plans.supersede(draft.group(), draft.epoch());
                 ignore(Ignored.UNUSABLE, name + " cannot be followed: " + error.getMessage());
             }
         }
-        waiting.clear();
+        begin();
     }
 
     /** The group of a key, or nothing where it is of another cluster, or of the driver itself. */
     private Optional<String> group(byte[] key) throws DamagedException {
         if (key == null) {
             throw new DamagedException("no key");
+        }
+        if (key.length > MOST_KEY_BYTES) {
+            throw new DamagedException("a key of " + key.length + " bytes");
         }
         Fields fields = Json.parse(key);
         String group = fields.text("group");
@@ -121,22 +134,38 @@ final class Intake {
         if (!record.cluster().equals(cluster) || !record.group().equals(group)) {
             throw new DamagedException("the key names another group than the value");
         }
-        ControlRecord before = waiting.get(group);
+        Draft before = waiting.get(group);
         if (plans.isNew(group, record.epoch()) && (before == null || record.epoch() > before.epoch())) {
-            waiting.remove(group);
-            if (record.isForConsumerGroup() && !record.dryRun() && nowMs < record.validUntilMs()) {
-                waiting.put(group, record);
+            dropWaiting(group);
+            if (record.isForConsumerGroup() && !record.dryRun()) {
+                hold(Draft.of(record), nowMs);
             } else {
                 plans.supersede(group, record.epoch());
             }
         }
     }
 
+    private void hold(Draft draft, long nowMs) {
+        if (nowMs < draft.validUntilMs()) {
+            waiting.put(draft.group(), draft);
+            waitingBytes += draft.bytes();
+        } else {
+            plans.remember(draft.group(), draft.epoch(), draft.leftEmpty());
+        }
+    }
+
+    private void dropWaiting(String group) {
+        Draft dropped = waiting.remove(group);
+        if (dropped != null) {
+            waitingBytes -= dropped.bytes();
+            plans.remember(group, dropped.epoch(), dropped.leftEmpty());
+        }
+    }
+
     private void withdraw(String group, Optional<Long> epoch) {
-        ControlRecord before = waiting.get(group);
+        Draft before = waiting.get(group);
         if (before != null && (epoch.isEmpty() || epoch.get() >= before.epoch())) {
-            waiting.remove(group);
-            plans.supersede(group, before.epoch());
+            dropWaiting(group);
         }
         if (before == null || !waiting.containsKey(group)) {
             plans.withdraw(group, epoch);

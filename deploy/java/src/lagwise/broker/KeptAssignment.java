@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 import org.apache.kafka.common.Uuid;
@@ -19,7 +20,8 @@ import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
 
 /**
  * The assignment where no plan fits. What is assigned stays; what nobody has goes to the members with the fewest
- * partitions; and a member that had nothing is given its even share, from those with the most.
+ * partitions; and a newcomer is given its even share, from those with the most: a member that had nothing, unless it was
+ * a plan that left it so. A coordinator tells no difference between the two.
  *
  * <p>Kafka's own UniformAssignor would even out the counts of all members each time, and with that undo a plan as soon
  * as it is over, or before a restarted broker has read it. It looks at no racks either (4.0 to 4.4).
@@ -29,16 +31,19 @@ final class KeptAssignment {
     private static final Comparator<Hand> MOST = FEWEST.reversed();
 
     private final Subscriptions subscriptions;
+    private final Predicate<String> isLeftEmpty;
     private final List<Hand> hands = new ArrayList<>();
     private final Map<Uuid, BitSet> held = new HashMap<>();
     private final Map<Uuid, List<Hand>> readers = new HashMap<>();
 
-    private KeptAssignment(Subscriptions subscriptions) {
+    private KeptAssignment(Subscriptions subscriptions, Predicate<String> isLeftEmpty) {
         this.subscriptions = subscriptions;
+        this.isLeftEmpty = isLeftEmpty;
     }
 
-    static GroupAssignment of(GroupSpec group, SubscribedTopicDescriber topics) {
-        KeptAssignment assignment = new KeptAssignment(Subscriptions.of(group, topics));
+    /** @param isLeftEmpty whether a plan has left that member without partitions, so that it is no newcomer */
+    static GroupAssignment of(GroupSpec group, SubscribedTopicDescriber topics, Predicate<String> isLeftEmpty) {
+        KeptAssignment assignment = new KeptAssignment(Subscriptions.of(group, topics), isLeftEmpty);
         group.memberIds().forEach(assignment::keep);
         assignment.findReaders();
         assignment.dealOut();
@@ -50,7 +55,8 @@ final class KeptAssignment {
 
     private void keep(String memberId) {
         Map<Uuid, Set<Integer>> before = subscriptions.group().memberAssignment(memberId).partitions();
-        Hand hand = new Hand(memberId, subscriptions.of(memberId), before.isEmpty());
+        boolean isNew = before.isEmpty() && !isLeftEmpty.test(memberId);
+        Hand hand = new Hand(memberId, subscriptions.of(memberId), isNew);
         before.forEach((topic, numbers) -> {
             int count = subscriptions.counts().getOrDefault(topic, 0);
             if (count > 0 && hand.topics().contains(topic)) {

@@ -76,7 +76,7 @@ public final class PlanAssignor implements ConsumerGroupPartitionAssignor, Confi
                 return planned.get();
             }
             counters.kept.increment();
-            return KeptAssignment.of(group, topics);
+            return KeptAssignment.of(group, topics, plans::isLeftEmpty);
         } catch (RuntimeException | LinkageError | OutOfMemoryError error) {
             // It would fail the heartbeats of the group, for what the group can do without.
             if (counters.failures.sum() == 0) {

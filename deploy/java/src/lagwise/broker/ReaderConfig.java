@@ -26,7 +26,12 @@ record ReaderConfig(String cluster, String controlTopic, Map<String, Object> con
 
     private static final String PREFIX = "lagwise.";
     private static final int MOST_FETCHED_BYTES = 8 << 20;
+    /** Kafka's default is 500: records take far more heap than bytes if they are compressed. */
+    private static final int MOST_RECORDS_AT_ONCE = 100;
     private static final int ANSWER_WITHIN_MS = 10_000;
+    /** Kafka's defaults are 50 ms and 1 s: each attempt to reach brokers that are away puts lines into the broker's log. */
+    private static final int RECONNECT_AFTER_MS = 5000;
+    private static final int RECONNECT_AFTER_AT_MOST_MS = 15_000;
     /** What would make the reader a member of a group, or change how it reads records. */
     private static final Set<String> NOT_OF_A_CONNECTION = Set.of(
         "group.id", "group.instance.id", "group.protocol", "group.remote.assignor", "key.deserializer", "value.deserializer");
@@ -41,6 +46,10 @@ record ReaderConfig(String cluster, String controlTopic, Map<String, Object> con
         connection.keySet().removeAll(NOT_OF_A_CONNECTION);
         connection.putIfAbsent(
             CommonClientConfigs.CLIENT_ID_CONFIG, "lagwise-broker-assignor-" + text(broker, "node.id", "of-no-node"));
+        connection.putIfAbsent(CommonClientConfigs.RECONNECT_BACKOFF_MS_CONFIG, RECONNECT_AFTER_MS);
+        connection.putIfAbsent(CommonClientConfigs.RECONNECT_BACKOFF_MAX_MS_CONFIG, RECONNECT_AFTER_AT_MOST_MS);
+        // Clients of Kafka 4 also say "Rebootstrapping" each time that they ask for metadata in vain: once a second.
+        connection.putIfAbsent(CommonClientConfigs.RETRY_BACKOFF_MAX_MS_CONFIG, RECONNECT_AFTER_AT_MOST_MS);
         return new ReaderConfig(
             text(broker, CLUSTER, ""), text(broker, CONTROL_TOPIC, "lagwise.assignments"), Map.copyOf(connection));
     }
@@ -60,8 +69,9 @@ record ReaderConfig(String cluster, String controlTopic, Map<String, Object> con
         reader.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
         // Kafka's default of 50 MB is much for a guest in a broker's heap.
         reader.put(ConsumerConfig.FETCH_MAX_BYTES_CONFIG, MOST_FETCHED_BYTES);
+        reader.putIfAbsent(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, MOST_RECORDS_AT_ONCE);
         reader.put(CommonClientConfigs.METADATA_MAX_AGE_CONFIG, 30_000);
-        reader.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, ANSWER_WITHIN_MS);
+        reader.putIfAbsent(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, ANSWER_WITHIN_MS);
         return reader;
     }
 

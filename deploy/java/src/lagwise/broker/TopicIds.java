@@ -1,7 +1,9 @@
 package lagwise.broker;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
@@ -19,6 +21,8 @@ import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 /** Asks the cluster for the ids of topics: plans have names, and a broker shows an assignor ids. */
 final class TopicIds implements AutoCloseable {
     private static final Duration CLOSE_WITHIN = Duration.ofSeconds(1);
+    /** Each answer about a topic that is not there is an exception of a kilobyte, and a record can name 200,000. */
+    private static final int MOST_AT_ONCE = 1000;
 
     private final ReaderConfig config;
     private Admin admin;
@@ -40,12 +44,16 @@ final class TopicIds implements AutoCloseable {
             admin = Admin.create(config.admin());
         }
         Map<String, Uuid> ids = new HashMap<>();
-        admin.describeTopics(names).topicNameValues().forEach((name, topic) -> {
-            Uuid id = id(topic);
-            if (id != null) {
-                ids.put(name, id);
-            }
-        });
+        List<String> all = new ArrayList<>(names);
+        for (int from = 0; from < all.size(); from += MOST_AT_ONCE) {
+            List<String> some = all.subList(from, Math.min(from + MOST_AT_ONCE, all.size()));
+            admin.describeTopics(some).topicNameValues().forEach((name, topic) -> {
+                Uuid id = id(topic);
+                if (id != null) {
+                    ids.put(name, id);
+                }
+            });
+        }
         return ids;
     }
 

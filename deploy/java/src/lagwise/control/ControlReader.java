@@ -16,7 +16,10 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** Reads all of the control topic, from its beginning. It raises what Kafka raises; then open another. */
+/**
+ * Reads all of the control topic, from its beginning. It raises what Kafka raises; then open it again, or, where the error
+ * is of the kind that does not pass by itself, make another.
+ */
 public final class ControlReader implements AutoCloseable {
     /** How long a poll waits for records, at most. */
     public static final long POLL_MS = 100;
@@ -41,8 +44,13 @@ public final class ControlReader implements AutoCloseable {
         this.consumer = new KafkaConsumer<>(properties, new ClusterNamer(nameCluster), new ByteArrayDeserializer());
     }
 
-    /** Finds the topic's partitions, and with them the id of the cluster. */
+    /** Finds the topic's partitions, and with them the id of the cluster; reads from the beginning, also when opened again. */
     public void open() {
+        // A topic that was deleted and made again starts at offset 0, wherever the old one was read to.
+        if (!reading.isEmpty()) {
+            reading.clear();
+            consumer.unsubscribe();
+        }
         look();
     }
 

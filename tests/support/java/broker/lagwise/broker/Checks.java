@@ -17,7 +17,8 @@ public final class Checks {
     }
 
     public static void main(String[] arguments) throws ReflectiveOperationException {
-        for (Class<?> checks : List.of(PlanChecks.class, IntakeChecks.class, KeptChecks.class, ProcessChecks.class)) {
+        for (Class<?> checks : List.of(
+            PlanChecks.class, IntakeChecks.class, KeptChecks.class, LeftEmptyChecks.class, ProcessChecks.class)) {
             for (Method check : checks.getDeclaredMethods()) {
                 if (Modifier.isPublic(check.getModifiers())) {
                     System.out.println("check " + check.getName() + ": " + answer(checks, check));

@@ -57,12 +57,12 @@ final class FakeTopic {
         epoch.ifPresent(one -> headers.add("epoch", one.toString().getBytes(StandardCharsets.UTF_8)));
         byte[] bytes = value == null ? null : value.getBytes(StandardCharsets.UTF_8);
         intake.feed(new ConsumerRecord<>("control", 0, 0, 0, TimestampType.CREATE_TIME, 0, 0, key, bytes, headers,
-            Optional.empty()), NOW_MS);
+            Optional.empty()), names -> ids, NOW_MS);
         return this;
     }
 
     FakeTopic settle() {
-        intake.settle(ids);
+        intake.settle(names -> ids, NOW_MS);
         return this;
     }
 

@@ -150,4 +150,29 @@ public final class IntakeChecks {
         same(few.size(), 3);
         check(few.find(List.of("m0", "m1")).isEmpty() && few.find(List.of("m4")).isPresent(), "the newest");
     }
+
+    public void smallRecordsThatAskForManyPartitionsDoNotFillTheHeap() {
+        for (int number = 0; number < 50; number++) {
+            topic.publish(new PlanText("g" + number, 7).gives("m" + number, "t", "0-399999"));
+        }
+        topic.settle();
+        check(topic.plans.size() > 20 && topic.plans.size() < 50, topic.plans.size());
+        same(topic.counters.getIgnoredRecords(), 50L - topic.plans.size());
+    }
+
+    public void partitionOfAHugeNumberIsNoPlanAndTakesNoHeap() {
+        for (String partitions : List.of("2147483647", "0,2147483647", "2147483646-2147483647")) {
+            topic = new FakeTopic().publish(plan(7)).settle();
+            topic.publish(new PlanText("g", 8).gives("a", "t", "0-1").gives("b", "u", partitions));
+            same(assigned(), KEPT);
+            same(topic.counters.getIgnoredRecords(), 1L);
+        }
+    }
+
+    public void keyLongerThanAnyGroupsNameIsDamaged() {
+        topic.publish(new PlanText("x".repeat(2000), 7).gives("a", "t", "0-1"));
+        topic.withdraw("x".repeat(2000), Optional.of(7L)).settle();
+        same(topic.plans.size(), 0);
+        same(topic.counters.getIgnoredRecords(), 2L);
+    }
 }

@@ -25,7 +25,7 @@ public final class KeptChecks {
     private final FakeGroup group = new FakeGroup().topic("t", 6);
 
     private String kept() {
-        return text(KeptAssignment.of(group, group));
+        return text(KeptAssignment.of(group, group, any -> false));
     }
 
     public void whatIsAssignedStaysHoweverUneven() {
@@ -42,7 +42,7 @@ public final class KeptChecks {
 
     public void newcomerIsGivenItsEvenShareFromThoseWithTheMost() {
         group.member("a", "t").has("a", "t", 5).member("b", "t").has("b", "t", 0, 1, 2, 3, 4).member("c", "t");
-        GroupAssignment given = KeptAssignment.of(group, group);
+        GroupAssignment given = KeptAssignment.of(group, group, any -> false);
         same(sizes(given).toString(), "{a=1, b=3, c=2}");
         same(moved(group, given), 2);
     }
@@ -59,15 +59,15 @@ public final class KeptChecks {
     }
 
     public void groupWithoutTopicsHasNothing() {
-        same(text(KeptAssignment.of(new FakeGroup().member("a", "gone"), new FakeGroup())), "{a={}}");
-        same(text(KeptAssignment.of(new FakeGroup(), new FakeGroup())), "{}");
+        same(text(KeptAssignment.of(new FakeGroup().member("a", "gone"), new FakeGroup(), any -> false)), "{a={}}");
+        same(text(KeptAssignment.of(new FakeGroup(), new FakeGroup(), any -> false)), "{}");
     }
 
     public void firstAssignmentIsAsEvenAsThatOfKafkasUniformAssignor() {
         Random random = new Random(13);
         for (int number = 0; number < GROUPS; number++) {
             FakeGroup one = random(random, number % 2 == 0);
-            List<Integer> ours = new ArrayList<>(sizes(KeptAssignment.of(one, one)).values());
+            List<Integer> ours = new ArrayList<>(sizes(KeptAssignment.of(one, one, any -> false)).values());
             List<Integer> kafkas = new ArrayList<>(sizes(new UniformAssignor().assign(one, one)).values());
             ours.sort(null);
             kafkas.sort(null);
@@ -85,10 +85,10 @@ public final class KeptChecks {
         for (int number = 0; number < GROUPS; number++) {
             FakeGroup one = random(random, number % 2 == 0);
             for (int step = 0; step < 10; step++) {
-                GroupAssignment given = KeptAssignment.of(one, one);
+                GroupAssignment given = KeptAssignment.of(one, one, any -> false);
                 checkWhole(one, given);
                 one.take(given);
-                int before = moved(one, KeptAssignment.of(one, one));
+                int before = moved(one, KeptAssignment.of(one, one, any -> false));
                 // Members that had nothing are still new, and so little the second time that nothing moves.
                 same(before, 0);
                 change(one, random, number % 2 == 0);

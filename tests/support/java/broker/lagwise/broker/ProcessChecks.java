@@ -6,6 +6,7 @@ import static lagwise.broker.Checks.text;
 
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -60,6 +61,30 @@ public final class ProcessChecks {
         same(topic.counters.getFailures(), 0L);
     }
 
+    public void readerKeepsItsClientWhileBrokersDoNotAnswer() throws JMException, InterruptedException {
+        Plans plans = new Plans();
+        String client = "lagwise-check-of-the-reader";
+        new PlanReader(plans, new Counters(plans::size)).start(ReaderConfig.of(Map.of("lagwise.bootstrap.servers",
+            "127.0.0.1:1", "lagwise.client.id", client, "lagwise.default.api.timeout.ms", "300")));
+        ObjectName name = new ObjectName("kafka.consumer:type=app-info,id=" + client);
+        Set<Object> starts = new HashSet<>();
+        // One attempt takes 0.3 s, and the pauses after the first two 1.5 s.
+        long deadline = System.nanoTime() + 3_000_000_000L;
+        while (System.nanoTime() < deadline) {
+            if (ManagementFactory.getPlatformMBeanServer().isRegistered(name)) {
+                starts.add(ManagementFactory.getPlatformMBeanServer().getAttribute(name, "StartTimeMs"));
+            }
+            Thread.sleep(10);
+        }
+        same(starts.size(), 1);
+    }
+
+    public void troubleIsLoggedWithItsInnermostCause() {
+        same(PlanReader.words(new IllegalStateException("Failed", new IllegalArgumentException("so", new RuntimeException("no file")))),
+            "java.lang.IllegalStateException: Failed, because of java.lang.RuntimeException: no file");
+        same(PlanReader.words(new IllegalStateException("Failed")), "java.lang.IllegalStateException: Failed");
+    }
+
     public void readerHasThePropertiesWithThePrefixAndNoneThatWouldMakeItAMember() {
         ReaderConfig config = ReaderConfig.of(Map.of("node.id", "3", "lagwise.bootstrap.servers", "b:1",
             "lagwise.control.topic", "c", "lagwise.cluster", "local", "lagwise.sasl.jaas.config", "j",
@@ -69,6 +94,7 @@ public final class ProcessChecks {
         for (Map<String, Object> client : List.of(config.reader(), config.admin())) {
             check(client.keySet().containsAll(Set.of("bootstrap.servers", "sasl.jaas.config", "security.protocol")), client);
             same(client.get("client.id"), "lagwise-broker-assignor-3");
+            same(client.get("reconnect.backoff.ms") + " " + client.get("reconnect.backoff.max.ms"), "5000 15000");
             for (String name : List.of("group.id", "ssl.keystore.location", "control.topic", "cluster")) {
                 check(!client.containsKey(name), name);
             }

@@ -41,7 +41,7 @@ public final class Speed {
         FakeGroup first = speed.group("g0-m");
         FakeGroup unknown = speed.group("nobody");
         GroupAssignment planned = speed.assignor.assign(first, first);
-        FakeGroup settled = speed.group("nobody").take(KeptAssignment.of(unknown, unknown));
+        FakeGroup settled = speed.group("nobody").take(KeptAssignment.of(unknown, unknown, any -> false));
         speed.measure("planned", () -> speed.assignor.assign(first, first));
         Checks.check(speed.control.counters.getPlannedAssignments() == speed.rounds + 1L, "plans are followed");
         Checks.check(planned.members().size() == speed.members, planned.members().size());
