@@ -188,12 +188,10 @@ def _health(clusters: Clusters, request: Request) -> Response:
         )
     except UnknownClusterError as error:
         return _error(request, str(error), _BAD_REQUEST)
-    looks = clusters.looks() if one is None else [one]
-    if not any(look.now for look in looks):
-        return _error(request, causes(looks), _UNAVAILABLE)
-    rows = [
-        {**_cluster(look), **(health_row(look.now) if look.now else {"error": look.error})} for look in looks
-    ]
+    told = [look.of(lambda _, now: health_row(now)) for look in (clusters.looks() if one is None else [one])]
+    if not any(look.now for look, _ in told):
+        return _error(request, causes([look for look, _ in told]), _UNAVAILABLE)
+    rows = [{**_cluster(look), **({"error": look.error} if row is None else row)} for look, row in told]
     value = {"clusters": rows} if one is None else rows[0]
     return respond(request, json_bytes(value), media_type=_JSON)
 

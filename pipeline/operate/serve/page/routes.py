@@ -201,10 +201,11 @@ def _worst_first(partitions: pa.Table) -> list[Row]:
 
 
 def _health(clusters: Clusters, _request: Request) -> tuple[int, _Shown]:
-    looks = clusters.looks()
+    told = [look.of(lambda _, now: health_row(now)) for look in clusters.looks()]
+    looks = [look for look, _ in told]
     if not any(look.now for look in looks):
         return _unavailable(looks)
-    rows = [(look.cluster, health_row(look.now)) for look in looks if look.now]
+    rows = [(look.cluster, row) for look, row in told if row is not None]
     return _OK, ("health.html", {"looks": looks, "rows": rows})
 
 

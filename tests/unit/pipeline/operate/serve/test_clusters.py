@@ -5,9 +5,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import quote
 
 import pytest
+from deltalake import CommitProperties, DeltaTable
 
 from pipeline import clock
 from pipeline.config.model import Config, ServeConfig
@@ -57,6 +59,19 @@ def lose_files(world: World) -> None:
     """Tables that can be opened, and not read."""
     for file in (world.root / "partition_lag").glob("*.parquet"):
         file.unlink()
+
+
+def sign_as_another(world: World) -> None:
+    """A commit of a program that is not lagwise."""
+    handle = DeltaTable(str(world.root / "partition_lag"))
+    commit = CommitProperties(custom_metadata={"userMetadata": "nightly OPTIMIZE"})
+    handle.create_write_transaction([], "append", handle.schema(), commit_properties=commit)
+
+
+def sign_without_a_time(world: World) -> None:
+    handle = DeltaTable(str(world.root / "partition_lag"))
+    commit = CommitProperties(custom_metadata={"userMetadata": '{"batch_id": 1, "at_ms": 1e30}'})
+    handle.create_write_transaction([], "append", handle.schema(), commit_properties=commit)
 
 
 def rows_of(answer: Answer) -> set[tuple[str, str, int | None]]:
@@ -132,6 +147,39 @@ def test_cluster_whose_tables_are_broken_is_told_and_the_others_stay_true(
     assert both("/group?id=billing&cluster=eu").status == 503
     assert both("/group?id=billing&cluster=us").status == 200
     assert us.run("lag").exit_code == 0
+
+
+@pytest.mark.parametrize("harm", [sign_as_another, sign_without_a_time])
+@pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/api/v1/groups", "/api/v1/health", "/readyz"])
+def test_commit_of_another_program_makes_one_cluster_unreadable_and_no_page_fail(
+    eu: World, both: Callable[..., Answer], harm: Callable[[World], None], path: str
+) -> None:
+    harm(eu)
+
+    answer = both(path)
+
+    assert answer.status == (503 if path == "/readyz" else 200), "no driver is alive"
+    assert "us" in answer.text
+    assert 'cluster="eu"} 0' in answer.text if path == "/metrics" else "is not lagwise" in answer.text
+    alone = ask(app_of(eu), path)
+    assert (alone.status, "another program has written to the table" in alone.text) == (503, True)
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/api/v1/groups", "/api/v1/health", "/readyz"])
+def test_log_that_cannot_be_read_any_more_makes_no_page_fail(
+    eu: World, both: Callable[..., Answer], path: str
+) -> None:
+    def history(handle: DeltaTable, limit: int | None = None) -> list[dict[str, Any]]:
+        if str(eu.root) in handle.table_uri:
+            raise OSError("connection refused")
+        return whole(handle, limit)
+
+    whole = DeltaTable.history
+    with patch.object(DeltaTable, "history", history):
+        answer = both(path)
+
+    assert answer.status == (503 if path == "/readyz" else 200)
+    assert 'cluster="eu"} 0' in answer.text if path == "/metrics" else "connection refused" in answer.text
 
 
 def test_cluster_that_was_never_readable_goes_by_the_place_of_its_tables(us: World, tmp_path: Path) -> None:
