@@ -129,7 +129,15 @@ def _decoded(text: str, handle: DeltaTable) -> Stamp:
     try:
         stamp = Stamp.from_json(text)
         clock.at(stamp.at_ms)
-    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, OSError, RecursionError) as error:
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        ArithmeticError,
+        OSError,
+        RecursionError,
+    ) as error:
         raise StoreError(
             f"the newest userMetadata in the log of the table at {handle.table_uri} is not lagwise's ({error}): "
             "another program has written to the table; stop it, and restore the version of the table before"

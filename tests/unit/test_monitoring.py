@@ -84,8 +84,12 @@ def test_no_alert_and_no_silence_takes_two_clusters_for_one() -> None:
         names
         for file in ("alerts.yaml", "alertmanager.yaml")
         for names in re.findall(
-            r"(?:\b(?:on|by) \(|(?:group_by|equal): \[)([\w, ]+)[)\]]", (HOME / file).read_text(encoding="utf-8")
+            r"(?:\b(?:on|by) \(|(?:group_by|equal): \[)([\w, ]+)[)\]]",
+            (HOME / file).read_text(encoding="utf-8"),
         )
     }
 
-    assert {names for names in lists if not re.search(r"\bcluster\b", names)} == {"job, instance", "cluster_name"}
+    assert {names for names in lists if not re.search(r"\bcluster\b", names)} == {
+        "job, instance",
+        "cluster_name",
+    }

@@ -1,9 +1,12 @@
 """Several clusters in one process: each row, link, sample and order is of the cluster that it says."""
 
 import json
+import logging
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 from unittest.mock import patch
 from urllib.parse import quote
@@ -14,6 +17,7 @@ from deltalake import CommitProperties, DeltaTable
 from pipeline import clock
 from pipeline.config.model import Config, ServeConfig
 from pipeline.errors import ConfigError
+from pipeline.operate.cli import serve as command
 from pipeline.operate.cli.locations import find_several
 from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.clusters import Deployment
@@ -343,6 +347,107 @@ def test_order_goes_to_the_cluster_of_its_page_and_is_refused_in_words_elsewhere
     html = ask(app, "/group?id=billing&cluster=asia").text
     assert "<form" not in html
     assert "Orders for this cluster are not taken here" in html
+
+
+def test_order_says_of_which_cluster_it_is(eu: World, us: World, caplog: pytest.LogCaptureFixture) -> None:
+    of_eu, of_us = Clerk(), Clerk()
+    app = build_app(
+        Tables(str(eu.root)),
+        _TAKES_ORDERS,
+        desk(of_eu),
+        others=[Deployment(tables=Tables(str(us.root)), config=_TAKES_ORDERS, desk=desk(of_us))],
+    )
+
+    with caplog.at_level(logging.INFO):
+        written = sent(app, "/order?id=billing&cluster=us", {"order": "pause", **BY_ANN})
+        approved = sent(app, "/approve?id=billing&cluster=eu", {"plan": "3f2a-91bc", **BY_ANN})
+        refused = sent(app, "/order?id=billing&cluster=us", {"order": "dance", **BY_ANN})
+
+    assert "Cluster us: holds now" in written.text
+    assert "Cluster eu: ann@page has approved plan 3f2a-91bc" in approved.text
+    assert "Cluster us: there is no such order" in refused.text
+    told = [one for one in caplog.records if one.message.startswith("an order was")]
+    assert [one.__dict__["cluster"] for one in told] == ["us", "eu", "us"]
+
+
+def test_order_for_one_cluster_does_not_wait_for_that_of_another(eu: World, us: World) -> None:
+    class Late(Clerk):
+        """Waits for its brokers."""
+
+        def stand(self, group: str, *, order: str, **more: str) -> str:
+            began.set()
+            assert brokers_answer.wait(60)
+            return super().stand(group, order=order, **more)
+
+    began, brokers_answer = Event(), Event()
+    app = build_app(
+        Tables(str(eu.root)),
+        _TAKES_ORDERS,
+        desk(Late()),
+        others=[Deployment(tables=Tables(str(us.root)), config=_TAKES_ORDERS, desk=desk(Clerk()))],
+    )
+    pause = {"order": "pause", **BY_ANN}
+
+    with ThreadPoolExecutor(2) as pool:
+        late = pool.submit(sent, app, "/order?id=billing&cluster=eu", pause)
+        assert began.wait(60)
+        try:
+            assert pool.submit(sent, app, "/order?id=billing&cluster=us", pause).result(30).status == 200
+            assert not late.done()
+        finally:
+            brokers_answer.set()
+        assert late.result(60).status == 200
+
+
+def test_list_of_a_cluster_that_is_not_shown_is_no_empty_list(both: Callable[..., Answer]) -> None:
+    page, told = both("/?cluster=asia"), both("/api/v1/groups?cluster=asia")
+
+    assert (page.status, told.status) == (404, 400)
+    assert "No cluster of this name" in page.text
+    for one in (page, told):
+        assert "is not shown here: eu, us" in one.text
+    assert "4 shown of 4 found" in both("/?cluster=").text
+
+
+def test_groups_can_be_asked_of_one_cluster(both: Callable[..., Answer]) -> None:
+    told = both("/api/v1/groups?cluster=us")
+
+    assert rows_of(told) == {("us", "billing", 5), ("us", "of-us", 1)}
+    assert [one["cluster"] for one in json.loads(told.text)["clusters"]] == ["us"]
+
+
+def test_list_by_the_place_of_the_tables_is_that_of_the_cluster(
+    us: World, both: Callable[..., Answer]
+) -> None:
+    """As such a link had it, while the name could not be read."""
+    place = quote(str(us.root), safe="")
+
+    html = both(f"/?cluster={place}").text
+
+    assert "2 shown of 2 found, 4 in all" in html
+    assert "<option selected>us</option>" in html
+    assert rows_of(both(f"/api/v1/groups?cluster={place}")) == {("us", "billing", 5), ("us", "of-us", 1)}
+
+
+def test_settings_of_further_files_that_do_not_apply_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = []
+    for name, serve in {
+        "a": 'host = "127.0.0.1"',
+        "b": 'port = 9000\nread_token = "env:B"',
+        "c": 'host = "127.0.0.1"',
+        "d": "",
+    }.items():
+        files.append(tmp_path / f"{name}.toml")
+        files[-1].write_text(f'[serve]\n{serve}\n[tables]\nroot = "{tmp_path / name}"\n', encoding="utf-8")
+    monkeypatch.setattr(command, "answer", lambda *_, **__: None)
+
+    command.serve(config=files)
+
+    told = [line for line in capsys.readouterr().err.splitlines() if "[serve]" in line]
+    (line,) = told
+    assert f"port, read_token in the file for {tmp_path / 'b'} is not used" in line
 
 
 def test_command_shows_the_clusters_of_its_options(eu: World, us: World) -> None:
