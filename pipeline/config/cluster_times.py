@@ -66,7 +66,7 @@ def groups_of(rows: int, *, largest: int = GROUP_ROWS) -> dict[str, int]:
 
     Args:
         rows: Of `partition_lag`, at least 1.
-        largest: Partitions of the largest group.
+        largest: Partitions of the largest group, at least `GROUP_ROWS`: those that were measured are no larger.
     """
     largest = min(rows, largest)
     others, rest = divmod(rows - largest, GROUP_ROWS)

@@ -11,6 +11,8 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from pipeline import clock
+from pipeline.errors import StoreError
 from pipeline.kafka.positions import PartitionKey, Position, Span, from_fields, to_fields
 
 NO_PLANS_BY_ANSWERS = (
@@ -117,10 +119,33 @@ def newest_stamp(handle: DeltaTable) -> Stamp | None:
     """The newest stamp in a table's log, or null when no batch has written it yet.
 
     Maintenance cuts the log after its retention, and the stamp with it where nothing was written since.
+
+    Raises:
+        StoreError: The newest `userMetadata` is no stamp.
     """
     searches = (_newest_metadata(handle.history(limit)) for limit in _SEARCHES)
     found = next((one for one in searches if one is not None), None)
-    return None if found is None else Stamp.from_json(found)
+    return None if found is None else _decoded(found, handle)
+
+
+def _decoded(text: str, handle: DeltaTable) -> Stamp:
+    try:
+        stamp = Stamp.from_json(text)
+        clock.at(stamp.at_ms)
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        ArithmeticError,
+        OSError,
+        RecursionError,
+    ) as error:
+        raise StoreError(
+            f"the newest userMetadata in the log of the table at {handle.table_uri} is not lagwise's ({error}): "
+            "another program has written to the table; stop it, and restore the version of the table before"
+        ) from error
+    return stamp
 
 
 def _newest_metadata(history: list[dict[str, Any]]) -> str | None:

@@ -68,11 +68,28 @@ def test_every_alert_is_tested_both_ways_and_documented() -> None:
     assert documented == names
 
 
-def test_alerts_on_figures_of_groups_rest_on_fresh_tables() -> None:
+def test_alerts_on_figures_of_groups_rest_on_fresh_tables_of_the_same_cluster() -> None:
     stale = {
         alert.name
         for alert in alerts()
-        if "and on (job, instance) lagwise_tables_age_seconds <= 300" not in alert.expr
+        if "and on (job, instance, cluster) lagwise_tables_age_seconds <= 300" not in alert.expr
     }
 
     assert {name for name in stale if name.startswith("ConsumerGroup")} == set()
+
+
+def test_no_alert_and_no_silence_takes_two_clusters_for_one() -> None:
+    """`up` and what a driver says of itself have no label `cluster`."""
+    lists = {
+        names
+        for file in ("alerts.yaml", "alertmanager.yaml")
+        for names in re.findall(
+            r"(?:\b(?:on|by) \(|(?:group_by|equal): \[)([\w, ]+)[)\]]",
+            (HOME / file).read_text(encoding="utf-8"),
+        )
+    }
+
+    assert {names for names in lists if not re.search(r"\bcluster\b", names)} == {
+        "job, instance",
+        "cluster_name",
+    }

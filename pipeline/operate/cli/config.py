@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pipeline.config import capacity, cluster_times
+from pipeline.config import capacity
 from pipeline.config.advice import warnings
 from pipeline.config.capacity import MEASURED, Cluster
-from pipeline.config.cluster_times import MEASURED_COSTS, groups_of, predicted
+from pipeline.config.cluster_times import GROUP_ROWS, MEASURED_COSTS, groups_of, predicted
 from pipeline.config.load import load
 from pipeline.config.model import Config
 from pipeline.config.places import check_places
@@ -60,9 +60,13 @@ def check(
         ),
     ] = None,
     largest: Annotated[
-        int,
-        typer.Option(min=1, help="Partitions of the largest group, which one task folds; for --cores."),
-    ] = cluster_times.GROUP_ROWS,
+        int | None,
+        typer.Option(
+            min=1,
+            help=f"Partitions of the largest group, which one task folds; for --cores, by default {GROUP_ROWS}.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Print the effective configuration of FILE, with defaults filled in and secrets masked, and what it can take.
 
@@ -77,11 +81,12 @@ def check(
     # Whether executors get the code shows only where the driver is started.
     check_places(loaded.tables, master=loaded.spark.get("spark.master", "local[*]"), ships_code=True)
     asked = _asked(partitions, logs, commits)
+    _check_largest(largest, cores)
     typer.echo("\n".join(_toml(_effective(loaded))).strip())
     sizes = asked or [_cluster(size.rows, None, 0) for size in MEASURED]
     typer.echo(_reckoned(loaded, sizes))
     if cores is not None:
-        typer.echo(_predicted(sizes, cores, largest))
+        typer.echo(_predicted(sizes, cores, largest or GROUP_ROWS))
     for warning in (*warnings(loaded), *(line for one in asked for line in capacity.warnings(loaded, one))):
         note(f"warning: {warning}")
 
@@ -105,6 +110,18 @@ def _asked(partitions: int | None, logs: int | None, commits: float) -> list[Clu
     if commits:
         raise typer.BadParameter("needs --partitions: the more there are, the fewer commits/s")
     return []
+
+
+def _check_largest(largest: int | None, cores: int | None) -> None:
+    if largest is None:
+        return
+    if cores is None:
+        raise typer.BadParameter("--largest needs --cores: without them nothing is predicted")
+    if largest < GROUP_ROWS:
+        raise typer.BadParameter(
+            f"--largest {largest}: the other groups are reckoned with {GROUP_ROWS} partitions each, as they were "
+            f"measured; give {GROUP_ROWS} or more, or leave it out"
+        )
 
 
 def _cluster(partitions: int, logs: int | None, commits: float) -> Cluster:

@@ -1,5 +1,6 @@
 """`lagwise serve`: a page, JSON and metrics from the tables, over HTTP."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
@@ -67,6 +68,7 @@ def serve(
     found = find_several(tables or (), config or ())
     settings = found[0].config.serving_on(host=host, port=port)
     _tell_who_may_read(settings.serve)
+    _tell_what_is_left_out(found)
     first, *others = (deployment(one, settings.serve, is_one=len(found) == 1) for one in found)
     roots = ", ".join(one.tables.root for one in found)
     app = build_app(first.tables, first.config, first.desk, others=others, read_token=read_token_of(settings))
@@ -124,6 +126,21 @@ def _tell_who_may_read(config: ServeConfig) -> None:
         )
     if not config.read_token:
         note(f"serve.read_token is not set: whoever reaches {config.host} can read everything")
+
+
+def _tell_what_is_left_out(found: Sequence[TableSource]) -> None:
+    """Say which settings of further files do not apply."""
+    first = found[0].config.serve
+    for one in found[1:]:
+        serve = one.config.serve
+        differs = sorted(
+            name for name in serve.model_fields_set if getattr(serve, name) != getattr(first, name)
+        )
+        if differs:
+            note(
+                f"[serve] of the first --config applies to all clusters: {', '.join(differs)} in the file for "
+                f"{one.tables.root} is not used"
+            )
 
 
 def desk_of(tables: Tables, config: Config) -> Desk | None:

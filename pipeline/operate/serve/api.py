@@ -65,7 +65,10 @@ def group_of(request: Request) -> str:
 
 
 def _groups(clusters: Clusters, request: Request) -> Response:
-    looks = clusters.looks()
+    try:
+        looks = clusters.asked(request)
+    except UnknownClusterError as error:
+        return _error(request, str(error), _BAD_REQUEST)
     if has_it(request, _etag(looks)):
         return not_modified(_headers(looks))
     looks, rows = fleet_rows(looks)
@@ -183,18 +186,14 @@ def _etag(looks: Sequence[Look]) -> str:
 
 def _health(clusters: Clusters, request: Request) -> Response:
     try:
-        one = (
-            None if clusters.are_several and PARAMETER not in request.query_params else clusters.look(request)
-        )
+        told = [look.of(lambda _, now: health_row(now)) for look in clusters.asked(request)]
     except UnknownClusterError as error:
         return _error(request, str(error), _BAD_REQUEST)
-    looks = clusters.looks() if one is None else [one]
-    if not any(look.now for look in looks):
-        return _error(request, causes(looks), _UNAVAILABLE)
-    rows = [
-        {**_cluster(look), **(health_row(look.now) if look.now else {"error": look.error})} for look in looks
-    ]
-    value = {"clusters": rows} if one is None else rows[0]
+    if not any(look.now for look, _ in told):
+        return _error(request, causes([look for look, _ in told]), _UNAVAILABLE)
+    rows = [{**_cluster(look), **({"error": look.error} if row is None else row)} for look, row in told]
+    is_of_all = clusters.are_several and PARAMETER not in request.query_params
+    value = {"clusters": rows} if is_of_all else rows[0]
     return respond(request, json_bytes(value), media_type=_JSON)
 
 

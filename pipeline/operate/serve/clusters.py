@@ -16,6 +16,7 @@ from pipeline.config.model import Config
 from pipeline.errors import StoreError
 from pipeline.operate.output import Row
 from pipeline.operate.serve.orders import Desk
+from pipeline.operate.serve.remembering import remembering
 from pipeline.operate.serve.views.source import Now, Source
 from pipeline.tables.reading import Tables
 
@@ -70,8 +71,12 @@ class Clusters:
         Args:
             deployments: One or more. The configuration of the first says how `serve` answers.
         """
-        self._given = [(one, Source(one.tables, one.config)) for one in deployments]
         self.are_several = len(deployments) > 1
+        self._given = [
+            # The only one keeps nobody waiting for another.
+            (one, Source(remembering(one.tables) if self.are_several else one.tables, one.config))
+            for one in deployments
+        ]
         self.serve = deployments[0].config.serve
         self.sources = [source for _, source in self._given]
         self.token = next((one.desk.token for one in deployments if one.desk), None)
@@ -95,13 +100,37 @@ class Clusters:
         number, name = self._number(request)
         return replace(_look(*self._given[number]), cluster=name)
 
+    def asked(self, request: Request) -> list[Look]:
+        """The one that a request names, or all where it names none.
+
+        Raises:
+            UnknownClusterError: There are several, and none of this name.
+        """
+        return (
+            [self.look(request)] if self.are_several and PARAMETER in request.query_params else self.looks()
+        )
+
+    def chosen(self, request: Request, looks: Sequence[Look]) -> Look | None:
+        """The one of all that a page is narrowed to; None where it shows all.
+
+        Raises:
+            UnknownClusterError: There are several, and none of this name.
+        """
+        if not self.are_several or not request.query_params.get(PARAMETER):
+            return None
+        return looks[self._number(request)[0]]
+
     def desk(self, request: Request) -> Desk | None:
         """Where orders for the cluster of a request are taken; None where none are.
 
         Raises:
             UnknownClusterError: See `look`.
         """
-        return self._given[self._number(request)[0] if self.are_several else 0][0].desk
+        if not self.are_several:
+            return self._given[0][0].desk
+        number, name = self._number(request)
+        desk = self._given[number][0].desk
+        return None if desk is None else replace(desk, cluster=name)
 
     def link(self, request: Request) -> str | None:
         """The cluster that links of an answer lead back to."""
@@ -109,6 +138,10 @@ class Clusters:
 
     def _number(self, request: Request) -> tuple[int, str]:
         wanted = request.query_params.get(PARAMETER)
+        configured = [one.config.cluster.name for one, _ in self._given]
+        if wanted and configured.count(wanted) == 1:
+            # No tables are asked for the name of another cluster, which may not answer.
+            return configured.index(wanted), wanted
         names = self.names()
         if wanted in names:
             return names.index(wanted), wanted

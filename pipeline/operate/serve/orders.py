@@ -6,7 +6,7 @@ What has been ordered is written by whatever is given to `Desk`: this package as
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, get_args
 
 from starlette.concurrency import run_in_threadpool
@@ -82,6 +82,10 @@ class Desk:
     token: str
     approve: Approve
     stand: Stand
+    cluster: str | None = None
+    """What the cluster is called, where there are several."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """The second of two operators is then told who was first, instead of that somebody was."""
 
 
 class Answer(Protocol):
@@ -115,25 +119,23 @@ def order_routes(
         config: By which names the page is known.
         answer: Shows what became of it.
     """
-    # The second of two operators is then told who was first, instead of that somebody was.
-    lock = threading.Lock()
     rate = Rate(MOST_ORDERS, per_s=_RATE_S)
 
     def taking(what: str, clerk: _Clerk) -> Callable[[Request], Awaitable[Response]]:
         def give(request: Request, body: bytes) -> Response:
             group = request.query_params.get("id")
+            about: dict[str, str | None] = {"group_id": group}
             try:
                 form = form_of(request, body, what=what, token=token, config=config)
                 desk = desk_of(request)
-                with lock:
+                about |= {} if desk.cluster is None else {"cluster": desk.cluster}
+                with desk.lock:
                     title, told = _given(form, desk, clerk)
             except RefusedError as error:
                 client = request.client.host if request.client else None
-                log.warning(
-                    "an order was refused", extra={"group_id": group, "client": client, "cause": error.text}
-                )
+                log.warning("an order was refused", extra={**about, "client": client, "cause": error.text})
                 return answer(request, error.title, error.text, group=group, status=error.status)
-            log.info("an order was written", extra={"group_id": group, what: form.what, "by": form.by})
+            log.info("an order was written", extra={**about, what: form.what, "by": form.by})
             return answer(request, title, told, group=group, status=_OK)
 
         async def take(request: Request) -> Response:
@@ -176,11 +178,13 @@ def _stand(form: Form, desk: Desk) -> tuple[str, str]:
 
 
 def _given(form: Form, desk: Desk, clerk: _Clerk) -> tuple[str, str]:
+    of_cluster = "" if desk.cluster is None else f"Cluster {desk.cluster}: "
     try:
-        return clerk(form, desk)
+        title, told = clerk(form, desk)
     except NotWaitingError as error:
-        raise RefusedError("Not approved", f"{error}.", _CONFLICT) from error
+        raise RefusedError("Not approved", f"{of_cluster}{error}.", _CONFLICT) from error
     except (OrderError, EncodeError) as error:
-        raise RefusedError("Not taken", f"{error}.", BAD_REQUEST) from error
+        raise RefusedError("Not taken", f"{of_cluster}{error}.", BAD_REQUEST) from error
     except PipelineError as error:
-        raise RefusedError("Not written", f"{error}.", _UNAVAILABLE) from error
+        raise RefusedError("Not written", f"{of_cluster}{error}.", _UNAVAILABLE) from error
+    return title, f"{of_cluster}{told}"

@@ -37,7 +37,7 @@ def exposed(folder: Path) -> Exposed:
 
 
 def served(folder: Path) -> Exposed:
-    """What `serve` writes of tables without rows, whose samples have their labels all the same."""
+    """What `serve` writes of several clusters' tables without rows, whose samples have their labels all the same."""
     world, seen = World(folder), list[Samples]()
     world.complete()
 
@@ -51,7 +51,8 @@ def served(folder: Path) -> Exposed:
     rest = {one.name for one in _families()} - found.keys()
     assert rest == {one.name for one in (*_AT_EACH_MOMENT, _OF_SEVERAL)}
     labels = dict.fromkeys(rest, frozenset({"cluster_name"}))
-    return {**found, **labels, _OF_SEVERAL.name: frozenset({"cluster"})}
+    of_one = {**found, **labels, _OF_SEVERAL.name: frozenset[str]()}
+    return {name: own | {"cluster"} for name, own in of_one.items()}
 
 
 def of_the_driver() -> Exposed:

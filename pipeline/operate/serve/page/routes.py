@@ -39,6 +39,7 @@ _SORTS: Mapping[str, SortKey] = {"group": "group", "lag": "lag", "lag_seconds": 
 _Shown = tuple[str, Mapping[str, Any]]
 """Name of a template, and its values."""
 
+_NO_CLUSTER = "No cluster of this name"
 _NO_DESK = (
     "orders for this cluster are not taken here, since the configuration of its job is not known: repeat --config, "
     "one for each cluster, and leave out --tables"
@@ -121,6 +122,10 @@ def _unavailable(looks: Sequence[Look]) -> tuple[int, _Shown]:
 
 def _fleet(clusters: Clusters, request: Request) -> tuple[int, _Shown]:
     looks, rows = fleet_rows(clusters.looks())
+    try:
+        chosen = clusters.chosen(request, looks)
+    except UnknownClusterError as error:
+        return _NOT_FOUND, _error(_NO_CLUSTER, str(error))
     drawn_of: dict[str | None, Mapping[str, Series]] = {}
     for number, look in enumerate(looks):
         looks[number], sparks = look.of(lambda source, now: source.sparks(now))
@@ -130,7 +135,7 @@ def _fleet(clusters: Clusters, request: Request) -> tuple[int, _Shown]:
     asked = request.query_params
     sort = _SORTS.get(asked.get("sort", ""), "lag")
     filters = {name: asked.get(name, "") for name in ("q", "status")}
-    filters["cluster"] = clusters.link(request) or ""
+    filters["cluster"] = (chosen.cluster if chosen else None) or ""
     found = [row for row in rows if _is_wanted(row, **filters)]
     return _OK, (
         "fleet.html",
@@ -160,7 +165,7 @@ def _group(clusters: Clusters, request: Request) -> tuple[int, _Shown]:
     try:
         look = clusters.look(request)
     except UnknownClusterError as error:
-        return _NOT_FOUND, _error("No cluster of this name", str(error))
+        return _NOT_FOUND, _error(_NO_CLUSTER, str(error))
     look, shown = look.of(lambda source, now: _group_values(source, now, group_id))
     if look.now is None:
         return _unavailable([look])
@@ -201,10 +206,11 @@ def _worst_first(partitions: pa.Table) -> list[Row]:
 
 
 def _health(clusters: Clusters, _request: Request) -> tuple[int, _Shown]:
-    looks = clusters.looks()
+    told = [look.of(lambda _, now: health_row(now)) for look in clusters.looks()]
+    looks = [look for look, _ in told]
     if not any(look.now for look in looks):
         return _unavailable(looks)
-    rows = [(look.cluster, health_row(look.now)) for look in looks if look.now]
+    rows = [(look.cluster, row) for look, row in told if row is not None]
     return _OK, ("health.html", {"looks": looks, "rows": rows})
 
 

@@ -76,11 +76,12 @@ class Source:
 
         Raises:
             MissingTableError: The stream has not made them yet.
-            StoreError: They cannot be opened.
+            StoreError: They cannot be opened, or nobody can tell of when they are.
         """
         found = snapshot(self.tables, _NAMES, may_miss=_NOT_IN_OLD_ONES)
+        stamp = found.stamp
         try:
-            seen = sight(self.tables, found.stamp, self.config)
+            seen = sight(self.tables, stamp, self.config)
         except StoreError:
             seen = None
         return Now(found=found, seen=seen, at_ms=clock.now_ms())

@@ -143,6 +143,24 @@ def test_cores_of_a_cluster_are_predicted_and_a_large_group_takes_from_what_they
     assert "the driver's own " in alike
 
 
+@pytest.mark.parametrize(
+    ("options", "cause"),
+    [
+        (["--largest", "200000"], "needs --cores"),
+        (["--cores", "4", "--largest", "999"], "give 1000 or more"),
+    ],
+)
+def test_largest_group_that_changes_no_prediction_is_refused(
+    command: Any, file: Path, options: list[str], cause: str
+) -> None:
+    file.write_text("", encoding="utf-8")
+
+    refused = command("config", "check", str(file), *options)
+
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert cause in " ".join(refused.stderr.replace("│", " ").split())
+
+
 def test_a_cluster_is_predicted_only_where_its_cores_are_given(command: Any, file: Path) -> None:
     file.write_text("", encoding="utf-8")
 

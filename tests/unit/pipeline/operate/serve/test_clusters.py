@@ -5,27 +5,26 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import quote
 
 import pytest
+from deltalake import CommitProperties, DeltaTable
 
 from pipeline import clock
-from pipeline.config.model import Config, ServeConfig
+from pipeline.config.model import Config
 from pipeline.errors import ConfigError
+from pipeline.operate.cli import serve as command
 from pipeline.operate.cli.locations import find_several
 from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.clusters import Deployment
-from pipeline.operate.serve.orders import Desk
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from tests.support.operate.asgi import ask
 from tests.support.operate.cluster_world import cluster_world
-from tests.support.operate.page_orders import BY_ANN, TOKEN, sent
 from tests.support.operate.prometheus_text import parse
 from tests.support.operate.serving import Answer, serving
 from tests.support.operate.table_world import World
-
-_TAKES_ORDERS = Config(serve=ServeConfig(token="env:LAGWISE_PAGE_TOKEN"))  # noqa: S106 - a reference
 
 
 @pytest.fixture
@@ -57,6 +56,19 @@ def lose_files(world: World) -> None:
     """Tables that can be opened, and not read."""
     for file in (world.root / "partition_lag").glob("*.parquet"):
         file.unlink()
+
+
+def sign_as_another(world: World) -> None:
+    """A commit of a program that is not lagwise."""
+    handle = DeltaTable(str(world.root / "partition_lag"))
+    commit = CommitProperties(custom_metadata={"userMetadata": "nightly OPTIMIZE"})
+    handle.create_write_transaction([], "append", handle.schema(), commit_properties=commit)
+
+
+def sign_without_a_time(world: World) -> None:
+    handle = DeltaTable(str(world.root / "partition_lag"))
+    commit = CommitProperties(custom_metadata={"userMetadata": '{"batch_id": 1, "at_ms": 1e30}'})
+    handle.create_write_transaction([], "append", handle.schema(), commit_properties=commit)
 
 
 def rows_of(answer: Answer) -> set[tuple[str, str, int | None]]:
@@ -132,6 +144,39 @@ def test_cluster_whose_tables_are_broken_is_told_and_the_others_stay_true(
     assert both("/group?id=billing&cluster=eu").status == 503
     assert both("/group?id=billing&cluster=us").status == 200
     assert us.run("lag").exit_code == 0
+
+
+@pytest.mark.parametrize("harm", [sign_as_another, sign_without_a_time])
+@pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/api/v1/groups", "/api/v1/health", "/readyz"])
+def test_commit_of_another_program_makes_one_cluster_unreadable_and_no_page_fail(
+    eu: World, both: Callable[..., Answer], harm: Callable[[World], None], path: str
+) -> None:
+    harm(eu)
+
+    answer = both(path)
+
+    assert answer.status == (503 if path == "/readyz" else 200), "no driver is alive"
+    assert "us" in answer.text
+    assert 'cluster="eu"} 0' in answer.text if path == "/metrics" else "is not lagwise" in answer.text
+    alone = ask(app_of(eu), path)
+    assert (alone.status, "another program has written to the table" in alone.text) == (503, True)
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/api/v1/groups", "/api/v1/health", "/readyz"])
+def test_log_that_cannot_be_read_any_more_makes_no_page_fail(
+    eu: World, both: Callable[..., Answer], path: str
+) -> None:
+    def history(handle: DeltaTable, limit: int | None = None) -> list[dict[str, Any]]:
+        if str(eu.root) in handle.table_uri:
+            raise OSError("connection refused")
+        return whole(handle, limit)
+
+    whole = DeltaTable.history
+    with patch.object(DeltaTable, "history", history):
+        answer = both(path)
+
+    assert answer.status == (503 if path == "/readyz" else 200)
+    assert 'cluster="eu"} 0' in answer.text if path == "/metrics" else "connection refused" in answer.text
 
 
 def test_cluster_that_was_never_readable_goes_by_the_place_of_its_tables(us: World, tmp_path: Path) -> None:
@@ -245,56 +290,55 @@ def test_health_is_that_of_each_cluster(both: Callable[..., Answer]) -> None:
     assert list(json.loads(ready.text)["clusters"]) == ["eu", "us"]
 
 
-class Clerk:
-    """Takes orders for one cluster."""
+def test_list_of_a_cluster_that_is_not_shown_is_no_empty_list(both: Callable[..., Answer]) -> None:
+    page, told = both("/?cluster=asia"), both("/api/v1/groups?cluster=asia")
 
-    def __init__(self) -> None:
-        self.written: list[str] = []
-
-    def approve(self, group: str, **_: str) -> None:
-        self.written.append(f"approve {group}")
-
-    def stand(self, group: str, *, order: str, **_: str) -> str:
-        self.written.append(f"{order} {group}")
-        return "holds now"
+    assert (page.status, told.status) == (404, 400)
+    assert "No cluster of this name" in page.text
+    for one in (page, told):
+        assert "is not shown here: eu, us" in one.text
+    assert "4 shown of 4 found" in both("/?cluster=").text
 
 
-def desk(clerk: Clerk) -> Desk:
-    return Desk(token=TOKEN, approve=clerk.approve, stand=clerk.stand)
+def test_groups_can_be_asked_of_one_cluster(both: Callable[..., Answer]) -> None:
+    told = both("/api/v1/groups?cluster=us")
+
+    assert rows_of(told) == {("us", "billing", 5), ("us", "of-us", 1)}
+    assert [one["cluster"] for one in json.loads(told.text)["clusters"]] == ["us"]
 
 
-def test_order_goes_to_the_cluster_of_its_page_and_is_refused_in_words_elsewhere(
-    eu: World, us: World, tmp_path: Path
+def test_list_by_the_place_of_the_tables_is_that_of_the_cluster(
+    us: World, both: Callable[..., Answer]
 ) -> None:
-    asia = cluster_world(tmp_path / "asia", "asia", lag=3)
-    of_eu, of_us = Clerk(), Clerk()
-    app = build_app(
-        Tables(str(eu.root)),
-        _TAKES_ORDERS,
-        desk(of_eu),
-        others=[
-            Deployment(tables=Tables(str(us.root)), config=_TAKES_ORDERS, desk=desk(of_us)),
-            Deployment(tables=Tables(str(asia.root)), config=_TAKES_ORDERS),
-        ],
-    )
-    pause = {"order": "pause", **BY_ANN}
+    """As such a link had it, while the name could not be read."""
+    place = quote(str(us.root), safe="")
 
-    assert 'action="/order?id=billing&amp;cluster=us"' in ask(app, "/group?id=billing&cluster=us").text
-    written = sent(app, "/order?id=billing&cluster=us", pause)
-    approved = sent(app, "/approve?id=billing&cluster=eu", {"plan": "3f2a-91bc", **BY_ANN})
-    refused = [
-        sent(app, f"/order?id=billing{query}", pause) for query in ("", "&cluster=asia", "&cluster=nowhere")
-    ]
+    html = both(f"/?cluster={place}").text
 
-    assert (written.status, approved.status) == (200, 200)
-    assert 'href="/group?id=billing&amp;cluster=us"' in written.text
-    assert (of_eu.written, of_us.written) == (["approve billing"], ["pause billing"])
-    assert [one.status for one in refused] == [400, 400, 400]
-    assert "there are several clusters" in refused[0].text
-    assert "repeat --config, one for each cluster" in refused[1].text
-    html = ask(app, "/group?id=billing&cluster=asia").text
-    assert "<form" not in html
-    assert "Orders for this cluster are not taken here" in html
+    assert "2 shown of 2 found, 4 in all" in html
+    assert "<option selected>us</option>" in html
+    assert rows_of(both(f"/api/v1/groups?cluster={place}")) == {("us", "billing", 5), ("us", "of-us", 1)}
+
+
+def test_settings_of_further_files_that_do_not_apply_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = []
+    for name, serve in {
+        "a": 'host = "127.0.0.1"',
+        "b": 'port = 9000\nread_token = "env:B"',
+        "c": 'host = "127.0.0.1"',
+        "d": "",
+    }.items():
+        files.append(tmp_path / f"{name}.toml")
+        files[-1].write_text(f'[serve]\n{serve}\n[tables]\nroot = "{tmp_path / name}"\n', encoding="utf-8")
+    monkeypatch.setattr(command, "answer", lambda *_, **__: None)
+
+    command.serve(config=files)
+
+    told = [line for line in capsys.readouterr().err.splitlines() if "[serve]" in line]
+    (line,) = told
+    assert f"port, read_token in the file for {tmp_path / 'b'} is not used" in line
 
 
 def test_command_shows_the_clusters_of_its_options(eu: World, us: World) -> None:

@@ -1,0 +1,102 @@
+"""Tables of one cluster among several: while their store does not answer, requests about the others do not wait for it.
+
+By default delta-rs asks a silent S3 endpoint for three minutes, and an answer about all clusters opens tables of each.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from time import monotonic
+
+from pipeline.config.places import is_folder_of_host, s3_option
+from pipeline.errors import MissingTableError, StoreError
+from pipeline.tables.reading import OpenTable, Tables
+
+AGAIN_AFTER_S = 10.0
+"""A store that has failed is not asked for so long."""
+PATIENCE_S = 1.0
+"""How long a request waits when it is asked again; whether it answers later is known to the next request."""
+_BOUNDS = {"timeout": "10s", "connect_timeout": "3s", "retry_timeout": "10s", "max_retries": "5"}
+"""Options of delta-rs; by default it gives up after 30 s for a try, and 180 s in all."""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """Of the newest failure, for all threads."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    failure: str | None = None
+    again_at_s: float = 0.0
+    is_asked: bool = False
+    """Somebody tries again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RememberingTables(Tables):
+    """Opens as `Tables`, but answers with a failure for some seconds, and asks again without making anybody wait."""
+
+    _memory: _Memory = field(default_factory=_Memory, repr=False, compare=False)
+
+    def open(self, name: str) -> OpenTable:
+        """As `Tables.open`.
+
+        Raises:
+            MissingTableError: There is no such table under the root.
+            StoreError: It cannot be opened, or could not a moment ago.
+        """
+        memory = self._memory
+        with memory.lock:
+            failure = memory.failure
+            if failure is not None:
+                if memory.is_asked or monotonic() < memory.again_at_s:
+                    raise StoreError(failure)
+                memory.is_asked = True
+        return self._open(name) if failure is None else self._open_again(name, failure)
+
+    def _open_again(self, name: str, failure: str) -> OpenTable:
+        found = SimpleQueue[OpenTable | StoreError]()
+
+        def ask() -> None:
+            try:
+                found.put(self._open(name))
+            except StoreError as error:
+                found.put(error)
+            finally:
+                self._memory.is_asked = False
+
+        threading.Thread(target=ask, name=f"opens {self.root} again", daemon=True).start()
+        try:
+            table = found.get(timeout=PATIENCE_S)
+        except Empty:
+            raise StoreError(failure) from None
+        if isinstance(table, StoreError):
+            raise table
+        return table
+
+    def _open(self, name: str) -> OpenTable:
+        memory = self._memory
+        try:
+            table = Tables.open(self, name)
+        except MissingTableError:
+            # The store has answered.
+            memory.failure = None
+            raise
+        except StoreError as error:
+            with memory.lock:
+                memory.failure, memory.again_at_s = str(error), monotonic() + AGAIN_AFTER_S
+            raise
+        memory.failure = None
+        return table
+
+
+def remembering(tables: Tables) -> RememberingTables:
+    """The same tables, whose store is given up sooner than delta-rs would, unless its options say otherwise."""
+    options = tables.storage_options
+    return RememberingTables(tables.root, options if is_folder_of_host(tables.root) else bounded(options))
+
+
+def bounded(storage_options: Mapping[str, str]) -> dict[str, str]:
+    """Options of delta-rs with limits for what it asks a store; what is given stays."""
+    given = {s3_option(name) for name in storage_options}
+    return {**{name: value for name, value in _BOUNDS.items() if name not in given}, **storage_options}
