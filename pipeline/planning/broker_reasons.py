@@ -25,9 +25,8 @@ NO_RECONCILIATION = "how far it has come to its target assignment is unknown"
 def other_assignor(member_id: str, name: str) -> str:
     """The brokers' assignor that would apply the plan is not asked."""
     return (
-        f"member {member_id} asks for the broker's assignor {name}, which follows no plan, so the plan is advice and "
-        f"is not published; set group.remote.assignor={ASSIGNOR} in the group's consumers, or leave it out "
-        "where lagwise.broker.PlanAssignor is first in group.consumer.assignors"
+        f"member {member_id} asks for the broker's assignor {name}, so the plan is advice; "
+        f"set group.remote.assignor={ASSIGNOR} in the group's consumers, or leave it out if that is the brokers' first"
     )
 
 
