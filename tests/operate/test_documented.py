@@ -70,5 +70,5 @@ def test_example_for_alertmanager_is_sound() -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "SUCCESS" in done.stdout
-    assert "2 inhibit rules" in done.stdout
+    assert "3 inhibit rules" in done.stdout
     assert "2 receivers" in done.stdout
