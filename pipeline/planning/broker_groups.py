@@ -5,6 +5,7 @@ is planned only when every member has arrived, and everything that a target depe
 """
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ from assignor.protocol.ranges import parse_ranges
 from pipeline.planning import broker_reasons, reasons
 from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
 from pipeline.planning.state import PlanState, Ranges
+from pipeline.planning.values import Published
 
 Places: TypeAlias = frozenset[tuple[str, int]]
 
@@ -89,12 +91,13 @@ def has_other_target(facts: GroupFacts, plan: PlanState) -> bool:
     return not any(_is_same(_targets(facts), target) for target in (_parsed(plan.target), _held(facts)))
 
 
-def is_loose(facts: GroupFacts, plan: PlanState | None) -> bool:
-    """Whether the group's plan is over before it was applied, though the broker would still take its record.
+def is_loose(plan: PlanState, published: Published, *, now_ms: int) -> bool:
+    """Whether the plan ended before it was applied, though the broker would still take its record.
 
     It looks at members and topics alone. Members of a classic group compare what they hold with the plan's base, too.
     """
-    return facts.is_kip848 and plan is not None and plan.status not in {"open", "applied"}
+    has_ended = plan.status not in {"open", "applied"} and plan.epoch == published.epoch
+    return has_ended and published.is_valid(now_ms)
 
 
 def _is_newer(facts: GroupFacts, plan: PlanState) -> bool:
@@ -103,17 +106,18 @@ def _is_newer(facts: GroupFacts, plan: PlanState) -> bool:
 
 def _targets(facts: GroupFacts) -> dict[str, Places]:
     return {
-        one.member_id: frozenset((t, n) for t, numbers in one.reconciliation.target.items() for n in numbers)
+        one.member_id: _places(one.reconciliation.target)
         for one in facts.members
         if one.reconciliation is not None
     }
 
 
 def _held(facts: GroupFacts) -> dict[str, Places]:
-    return {
-        one.member_id: frozenset((t, n) for t, numbers in one.assigned.items() for n in numbers)
-        for one in facts.members
-    }
+    return {one.member_id: _places(one.assigned) for one in facts.members}
+
+
+def _places(numbers_of: Mapping[str, Iterable[int]]) -> Places:
+    return frozenset((topic, number) for topic, numbers in numbers_of.items() for number in numbers)
 
 
 def _is_same(one: dict[str, Places], other: dict[str, Places]) -> bool:

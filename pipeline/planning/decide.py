@@ -109,16 +109,16 @@ def decide(
 def _decided(case: Case, state: GroupState) -> Decision:
     """What the newest plan's life asks for, or else a new plan; a plan that ended, but would be followed, goes."""
     decision, published = _by_its_life(case, state), case.published
+    # Where plans are advice, the record may be one for a classic group, which the broker passes over.
+    is_for_broker = case.facts.is_kip848 and case.rules.advice is None
+    if not is_for_broker or published is None or decision.decided == "publish":
+        return decision
     plan = decision.state.plan
-    if decision.decided == "publish" or published is None or not is_loose(case.facts, plan):
+    if plan is None or not is_loose(plan, published, now_ms=case.now_ms):
         return decision
-    if case.rules.advice is not None:
-        # It may be one for the members of before, which the broker passes over.
-        return decision
-    if not published.is_valid(case.now_ms) or plan is None or plan.epoch != published.epoch:
-        return decision
-    why = plan.why or reasons.NOW_PINNED
-    return _withdrawn(case.facts, case.rules, published, decision.state, why=why, now_ms=case.now_ms)
+    return _withdrawn(
+        case.facts, case.rules, published, decision.state, why=plan.why or "", now_ms=case.now_ms
+    )
 
 
 def _by_its_life(case: Case, state: GroupState) -> Decision:

@@ -21,7 +21,7 @@ from pipeline.planning import reasons
 from pipeline.planning.problem.case import Case
 from pipeline.planning.problem.load import BACKLOG_S
 from pipeline.planning.problem.measured import Measured
-from pipeline.planning.state import UNSEEN_MS, GroupState, Taker
+from pipeline.planning.state import GroupState, Taker
 
 _DEAR_S = 60.0
 """Moves that cost less are cheap: until a plan is confirmed and made, more time has passed."""
@@ -150,10 +150,7 @@ def _is_open_question(taker: Taker, *, now_ms: int) -> bool:
 def _with_passed(state: GroupState, case: Case) -> GroupState:
     """The state with since when members are behind, and the longest such time that ended without a plan."""
     seen, group, plan = case.seen, case.group, state.plan
-    is_followed = (
-        case.now_ms - state.behind_seen_ms <= UNSEEN_MS and state.rebalanced_at_ms <= state.behind_seen_ms
-    )
-    before = state.behind_since_ms if is_followed else {}
+    before = state.behind_since(case.now_ms)
     since = {name: at_ms for name, at_ms in before.items() if name in group.member_ids}
     longest_ms, passed_at_ms = passed_ms_of(state, now_ms=case.now_ms), state.passed_at_ms
     for number, name in enumerate(group.member_ids):

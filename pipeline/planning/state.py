@@ -263,6 +263,13 @@ class GroupState:
         """When the probation ends that the group is on now; None when it is on none."""
         return self.probation_until_ms if self.probation_until_ms > now_ms else None
 
+    def behind_since(self, now_ms: int) -> Mapping[str, int]:
+        """Members that are behind, and since when; none where decisions have not followed that up to now."""
+        is_followed = (
+            now_ms - self.behind_seen_ms <= UNSEEN_MS and self.rebalanced_at_ms <= self.behind_seen_ms
+        )
+        return self.behind_since_ms if is_followed else {}
+
     def seen(self, generation: int | None, now_ms: int) -> "GroupState":
         """The state once this generation has been looked at."""
         if generation == self.generation:

@@ -231,7 +231,7 @@ def _belief(rate: MemberRate, load: Load, typical: _Typical, *, now_ms: int) -> 
         is_fresh = load.is_settled and now_ms - rate.shown_at_ms <= _FRESH_MS
         return Belief(capacity=shown if is_fresh else max(shown, load.rate), is_shown=True)
     age_ms = now_ms - rate.shown_at_ms
-    doubt = max(1 - 0.5 ** (age_ms / _TRUST_HALF_LIFE_MS), _impatience(min(age_ms, typical.behind_ms)))
+    doubt = max(_decayed(age_ms, _TRUST_HALF_LIFE_MS), _impatience(min(age_ms, typical.behind_ms)))
     # It keeps up with what it drains now, whatever it has shown before.
     capacity = max(shown + doubt * max(optimistic - shown, 0.0), load.rate)
     return Belief(capacity=capacity, is_shown=True)
@@ -251,4 +251,9 @@ def _optimistic(rate: float, typical: _Typical) -> float:
 
 def _impatience(ms: int) -> float:
     """Share by which a guess gives way to optimism, while somebody has been behind for so long."""
-    return 1 - math.pow(0.5, max(ms - _TRIED_AFTER_MS, 0) / _TRIED_HALF_LIFE_MS)
+    return _decayed(max(ms - _TRIED_AFTER_MS, 0), _TRIED_HALF_LIFE_MS)
+
+
+def _decayed(ms: int, half_life_ms: int) -> float:
+    """Share that is gone after this time."""
+    return 1 - math.pow(0.5, ms / half_life_ms)

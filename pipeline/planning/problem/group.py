@@ -21,7 +21,7 @@ from pipeline.planning.problem.backlog import backlog
 from pipeline.planning.problem.capacity import Belief, believed, identities, is_given_up, learned
 from pipeline.planning.problem.load import Before, member_loads
 from pipeline.planning.problem.work import in_work, record_costs, shown_in_work
-from pipeline.planning.state import UNSEEN_MS, GroupState, PlanState
+from pipeline.planning.state import GroupState, PlanState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,7 +71,7 @@ def to_problem(
     arriving = np.fmax(partitions.arrival_rate, 0.0)
     cost = record_costs([rates[name] for name in names], topics, arriving)
     weight: float | Floats = 1.0 if cost is None else cost
-    behind_ms = _behind_ms(state, now_ms=now_ms)
+    behind_ms = max((now_ms - at_ms for at_ms in state.behind_since(now_ms).values()), default=0)
     if cost is None:
         beliefs = believed(rates, loads, now_ms=now_ms, behind_ms=behind_ms)
     else:
@@ -101,13 +101,6 @@ def to_problem(
         ),
     )
     return problem, replace(state, rates=rates)
-
-
-def _behind_ms(state: GroupState, *, now_ms: int) -> int:
-    """How long some member has been behind in this generation, as decisions saw it; 0 while none is."""
-    if now_ms - state.behind_seen_ms > UNSEEN_MS or state.rebalanced_at_ms > state.behind_seen_ms:
-        return 0
-    return max((now_ms - at_ms for at_ms in state.behind_since_ms.values()), default=0)
 
 
 def _before(
