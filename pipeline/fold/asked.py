@@ -7,6 +7,7 @@ topic. What is kept for that, or because no coordinator answers, stays with the 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,6 +32,10 @@ class Asked:
     """By group: why nothing is known of it now."""
     unwanted: Sequence[str] = ()
     """Topics whose commits are no longer taken."""
+
+
+NOBODY = Asked()
+"""Where commits are read from the offsets topic, and in a batch that runs again."""
 
 
 def with_absent(stored: pa.Table, commits: pa.Table, asked: Asked, logs: pa.Table) -> pa.Table:
@@ -66,6 +71,21 @@ def why_unanswered(groups: pa.Array, asked: Asked) -> pa.Array:
     names = pa.array(list(asked.unanswered), pa.string())
     reasons = pa.array(list(asked.unanswered.values()), pa.string())
     return reasons.take(pc.index_in(groups, value_set=names))
+
+
+def standing(groups: pa.Array, asked: Asked, *, is_unnamed: Bools) -> tuple[Bools, pa.Array]:
+    """Rows of groups that have an answer; and why a row is in doubt all the same, null where it is not.
+
+    Args:
+        groups: Group of each row.
+        asked: See `Asked`.
+        is_unnamed: Rows with a commit that no coordinator has named in this batch.
+    """
+    if asked == NOBODY:
+        return np.zeros(len(groups), np.bool_), pa.nulls(len(groups), pa.string())
+    has_answer = is_answered(groups, asked)
+    unnamed = pc.if_else(pa.array(has_answer & is_unnamed), UNNAMED, pa.scalar(None, pa.string()))
+    return has_answer, pc.coalesce(why_unanswered(groups, asked), unnamed)
 
 
 def is_answered(groups: pa.Array, asked: Asked) -> Bools:

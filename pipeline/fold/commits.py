@@ -23,12 +23,11 @@ import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools, Int64s
 from pipeline.arrow_columns import TIMESTAMP, bools, is_set
-from pipeline.fold.asked import UNNAMED, Asked, is_answered, why_unanswered
+from pipeline.fold.asked import NOBODY, Asked, standing
 from pipeline.fold.columns import is_in, still_confirmed, why_unconfirmed
 from pipeline.fold.owners import OWNER
 from pipeline.row_keys import LAG_KEY, NO_ROW, codes, key_columns, matched, struct, taken
 
-NOBODY_ASKED = Asked()
 _COMMIT = ("committed_offset", "leader_epoch", "commit_topic_id", "commit_timestamp", "commit_position")
 
 
@@ -40,7 +39,7 @@ def fold_commits(
     reread: Sequence[int],
     behind: Sequence[int],
     beheaded: Sequence[int] = (),
-    asked: Asked = NOBODY_ASKED,
+    asked: Asked = NOBODY,
 ) -> pa.Table:
     """One row per partition that a group has committed or owns.
 
@@ -76,9 +75,8 @@ def fold_commits(
         partition_now, before["offsets_partition"], taken(held["offsets_partition"].combine_chunks(), owner)
     )
     keys = key_columns(LAG_KEY, tables, rows)
-    is_told = is_answered(keys["group_id"], asked)
-    unnamed = is_told & ~is_said & is_set(before["committed_offset"])
-    doubt = pc.coalesce(why_unanswered(keys["group_id"], asked), _where(unnamed, UNNAMED))
+    is_unnamed = ~is_said & is_set(before["committed_offset"])
+    is_told, doubt = standing(keys["group_id"], asked, is_unnamed=is_unnamed)
     # Where there was no row there is nothing to confirm.
     confirmed = (has_new | stays | ~has_old | is_told) & ~is_set(doubt)
     why = why_unconfirmed(before["unconfirmed_reason"], confirmed, partition, reread, beheaded)
@@ -89,7 +87,7 @@ def fold_commits(
         "old": taken(struct(stored, stored.column_names), old),
         "owner": taken(struct(held, OWNER), owner),
         "has_new_commit": pa.array(is_commit & ~is_answer),
-        # What is so now is older than nothing.
+        # A coordinator states the present, so it supersedes nothing newer.
         "is_reread": pa.array(is_newer & has_old & ~stays & (is_answer | ~_is_said(commits, new))),
         **_commit_columns(before, commits, new, is_newer=is_newer, is_commit=is_commit, holds=holds),
         "offsets_partition": partition,
@@ -99,10 +97,6 @@ def fold_commits(
     # A partition may be owned whose commit is gone: the owner stays, the commit does not.
     is_row = is_set(columns["committed_offset"]) | (owner != NO_ROW)
     return pa.table(columns).filter(pa.array(is_row))
-
-
-def _where(is_so: Bools, text: str) -> pa.Array:
-    return pc.if_else(pa.array(is_so), pa.scalar(text), pa.scalar(None, pa.string()))
 
 
 def _is_newer(before: dict[str, pa.Array], commits: pa.Table, new: Int64s, *, is_lost: Bools) -> Bools:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.asked import Asked
+from pipeline.fold.asked import NOBODY, Asked
 from pipeline.kafka.ghosts import Committed
 from pipeline.kafka.positions import PartitionKey
 from pipeline.row_keys import LAG_KEY, codes
@@ -45,7 +45,7 @@ def asked_groups(batch: Settled, gone: Iterable[str]) -> Asked:
         gone: `gone_groups`.
     """
     if batch.is_replay:
-        return Asked()
+        return NOBODY
     unlisted, why = _unlisted(batch)
     rows = _of_kind(batch, "asked")
     is_answered = pc.is_null(rows["error"])

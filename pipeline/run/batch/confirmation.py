@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.asked import Asked
+from pipeline.fold.asked import NOBODY, Asked
 from pipeline.fold.columns import is_in
 from pipeline.kafka.confirmations import BrokerCommit
 from pipeline.kafka.ghosts import Members
@@ -76,7 +76,7 @@ class Confirmed:
     """Groups that could not be read; what the brokers say of them is stored."""
     remarks: tuple[str, ...] = ()
     """What an operator should know of rows that are not confirmed."""
-    asked: Asked = field(default_factory=Asked)
+    asked: Asked = NOBODY
     """Groups whose coordinators were asked by the batch, where no offsets topic is read."""
     asked_at: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """`Stamp.asked` after the batch."""

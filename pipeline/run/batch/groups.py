@@ -126,10 +126,13 @@ def _events(batch: Settled, stored: pa.Table) -> pa.Table:
 
 def _told(batch: Settled, stored: pa.Table, events: pa.Table) -> pa.Table:
     """What coordinators have said of groups; of one that had no answer, that it is there, unless it is stored."""
-    silent = batch.read.decoded.kind("asked")
-    silent = silent.filter(pc.is_valid(silent["error"]))["group_id"].combine_chunks()
-    is_silent = pc.is_in(events["group_id"], value_set=silent)
-    return events.filter(pc.invert(pc.and_(is_silent, pc.invert(_is_none_of(events, stored)))))
+    asked = batch.read.decoded.kind("asked")
+    silent = asked.filter(pc.is_valid(asked["error"]))["group_id"]
+    return without(
+        events,
+        "group_id",
+        silent.filter(pc.is_in(silent, value_set=stored["group_id"].combine_chunks())),
+    )
 
 
 def _answered(events: pa.Table) -> tuple[str, ...]:
@@ -203,27 +206,24 @@ def _is_in(groups: pa.Table, partitions: tuple[int, ...] | None) -> Bools:
 
 def _is_other(groups: pa.Table, others: pa.Table) -> Bools:
     """Which groups have no record, or another one, among the others; what stands in no record is compared itself."""
-    own, those = codes((*_RECORD, "content"), *(_records(table) for table in (groups, others)))
+    are_recorded = not any(table["group_position"].null_count for table in (groups, others))
+    records = _records if are_recorded else _contents
+    both = records(groups), records(others)
+    own, those = codes(both[0].column_names, *both)
     return ~np.isin(own, those)
 
 
 def _records(groups: pa.Table) -> pa.Table:
-    """`_RECORD`, without nulls, and the `content` of groups that stand in no record."""
+    """`_RECORD`, without nulls."""
     columns = {name: groups[name] for name in _RECORD}
     numbers = ("offsets_partition", "group_position")
-    content = np.full(groups.num_rows, "", object)
-    unrecorded = np.flatnonzero(pc.is_null(groups["group_position"]).to_numpy())
-    content[unrecorded] = [
-        repr(row) for row in groups.select(GROUP_STATE).take(pa.array(unrecorded)).to_pylist()
-    ]
-    return pa.table(
-        {
-            **columns,
-            **{name: pc.fill_null(columns[name], NO_ROW) for name in numbers},
-            "content": pa.array(content, pa.string()),
-        }
-    )
+    return pa.table({**columns, **{name: pc.fill_null(columns[name], NO_ROW) for name in numbers}})
 
 
-def _is_none_of(groups: pa.Table, others: pa.Table) -> pa.ChunkedArray:
-    return pc.invert(pc.is_in(groups["group_id"], value_set=others["group_id"].combine_chunks()))
+def _contents(groups: pa.Table) -> pa.Table:
+    """`_records`, and what there is of each group that stands in no record."""
+    is_unrecorded = pc.is_null(groups["group_position"]).combine_chunks()
+    rows = groups.select(GROUP_STATE).filter(is_unrecorded).to_pylist()
+    none = pa.array([""] * groups.num_rows, pa.string())
+    content = pc.replace_with_mask(none, is_unrecorded, pa.array(map(repr, rows), pa.string()))
+    return _records(groups).append_column("content", content)

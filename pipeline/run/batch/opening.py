@@ -74,7 +74,9 @@ class Read:
 def read_source(driver: Driver, batch_id: int, frame: DataFrame) -> Read:
     """Have Spark's tasks read what the source has chosen, decode it and ask for log ends: one job."""
     driver.describe(batch_id, "read")
-    decoded = unpack(frame.mapInArrow(pack, schema=PACKED).toArrow()).newest_log_ends()
+    decoded = unpack(frame.mapInArrow(pack, schema=PACKED).toArrow())
+    if driver.services.config.source.asks_groups:
+        decoded = decoded.newest_log_ends()
     (offset,) = decoded.kind("intake")["reason"].to_pylist()
     return Read(
         offset=from_json(json.loads(offset)), decoded=decoded, summary=summarise(decoded.kind(*SUMMARISED))

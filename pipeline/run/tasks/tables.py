@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.asked import Asked, with_absent
-from pipeline.fold.commits import NOBODY_ASKED, fold_commits
+from pipeline.fold.asked import NOBODY, Asked, with_absent
+from pipeline.fold.commits import fold_commits
 from pipeline.fold.control_messages import handed_over
 from pipeline.fold.owners import assigned_topics, held_partitions
 from pipeline.fold.topic_offsets import fold_topic_offsets
@@ -48,7 +48,7 @@ class LagFold:
     reread: tuple[int, ...]
     beheaded: tuple[int, ...]
     settings: LagSettings
-    asked: Asked = NOBODY_ASKED
+    asked: Asked = NOBODY
 
     def __call__(self, tables: Tables, commits: pa.Table, where: pc.Expression | None) -> pa.Table:
         """`schemas.PARTITION_LAG` of the groups for which `where` holds."""
