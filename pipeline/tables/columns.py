@@ -16,6 +16,49 @@ def key(name: str, kind: t.DataType, comment: str) -> t.StructField:
     return column(name, kind, comment, nullable=False)
 
 
+OFFSETS = [
+    column("log_start_offset", LONG, "first offset still in the partition"),
+    column("log_end_offset", LONG, "what ListOffsets(latest) answered under `isolation`"),
+    column("isolation", STRING, "read_uncommitted (high watermark) or read_committed (last stable offset)"),
+]
+"""Where a log begins and ends."""
+
+MEASURES = [
+    column("committed_offset", LONG, "next offset the group will read; null when it never committed"),
+    column(
+        "commit_timestamp",
+        TIME,
+        'the group coordinator\'s clock at the commit; null where coordinators are asked (source.offsets = "admin")',
+    ),
+    *OFFSETS,
+    column(
+        "log_observed_at", TIME, "when log start and log end were asked; an old time means no answer since"
+    ),
+    column("lag", LONG, "log end - max(committed, log start), records, >= 0; null when either is unknown"),
+    column("raw_lag", LONG, "log end - committed, as kafka-consumer-groups prints it; may be negative"),
+    column(
+        "lag_at_commit",
+        LONG,
+        "log end when the newest commit was made, less what an open transaction held back, - committed, records, 0 to "
+        "lag; null when no samples tell it",
+    ),
+    column("lag_seconds", DOUBLE, "age of the next record to be read; 0 at the end; null when unknown"),
+    column(
+        "lag_seconds_is_lower_bound", BOOL, "the lag is older than the samples kept: at least lag_seconds"
+    ),
+    column("arrival_rate", DOUBLE, "records/s appended, moving average"),
+    column("drain_rate", DOUBLE, "records/s the group commits, moving average"),
+    key("status", STRING, "OK WARN STALL STOP REWIND NOT_COMMITTED EXPIRED DELETED UNKNOWN"),
+    key("assigned", BOOL, "a live member owns the partition"),
+    column("member_id", STRING, "owner"),
+    column("group_instance_id", STRING, "owner's static identity, if it has one"),
+    column("client_id", STRING, "owner's client.id"),
+    column("client_host", STRING, "owner's address"),
+    column("generation", INT, "generation in which the owner got it"),
+    key("provisional", BOOL, "true until the offsets topic was read to its end, and while it is held back"),
+]
+"""What is measured of a partition of a group, now and in the history."""
+
 # Delta takes no NOT NULL inside arrays and maps; the comments say what is never null there.
 SAMPLES = t.ArrayType(
     t.StructType([t.StructField("observed_at_ms", LONG), t.StructField("log_end_offset", LONG)]),

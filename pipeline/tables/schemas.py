@@ -31,8 +31,10 @@ from pipeline.tables.columns import (
     DOUBLE,
     INT,
     LONG,
+    MEASURES,
     MEMBER_IDS,
     MEMBERS,
+    OFFSETS,
     ORDER_FIELDS,
     RECENT_COMMITS,
     SAMPLES,
@@ -55,54 +57,13 @@ _UNCONFIRMED = column(
     "why the row may be out of date though the offsets topic was read to its end, or is not read; null when it is not",
 )
 
-_OFFSETS = [
-    column("log_start_offset", LONG, "first offset still in the partition"),
-    column("log_end_offset", LONG, "what ListOffsets(latest) answered under `isolation`"),
-    column("isolation", STRING, "read_uncommitted (high watermark) or read_committed (last stable offset)"),
-]
-
-_MEASURES = [
-    column("committed_offset", LONG, "next offset the group will read; null when it never committed"),
-    column(
-        "commit_timestamp",
-        TIME,
-        'the group coordinator\'s clock at the commit; null where coordinators are asked (source.offsets = "admin")',
-    ),
-    *_OFFSETS,
-    column(
-        "log_observed_at", TIME, "when log start and log end were asked; an old time means no answer since"
-    ),
-    column("lag", LONG, "log end - max(committed, log start), records, >= 0; null when either is unknown"),
-    column("raw_lag", LONG, "log end - committed, as kafka-consumer-groups prints it; may be negative"),
-    column(
-        "lag_at_commit",
-        LONG,
-        "log end when the newest commit was made, less what an open transaction held back, - committed, records, 0 to "
-        "lag; null when no samples tell it",
-    ),
-    column("lag_seconds", DOUBLE, "age of the next record to be read; 0 at the end; null when unknown"),
-    column(
-        "lag_seconds_is_lower_bound", BOOL, "the lag is older than the samples kept: at least lag_seconds"
-    ),
-    column("arrival_rate", DOUBLE, "records/s appended, moving average"),
-    column("drain_rate", DOUBLE, "records/s the group commits, moving average"),
-    key("status", STRING, "OK WARN STALL STOP REWIND NOT_COMMITTED EXPIRED DELETED UNKNOWN"),
-    key("assigned", BOOL, "a live member owns the partition"),
-    column("member_id", STRING, "owner"),
-    column("group_instance_id", STRING, "owner's static identity, if it has one"),
-    column("client_id", STRING, "owner's client.id"),
-    column("client_host", STRING, "owner's address"),
-    column("generation", INT, "generation in which the owner got it"),
-    key("provisional", BOOL, "true until the offsets topic was read to its end, and while it is held back"),
-]
-
 PARTITION_LAG = t.StructType(
     [
         _CLUSTER,
         _GROUP,
         _TOPIC,
         _PARTITION,
-        *_MEASURES,
+        *MEASURES,
         column("offsets_partition", INT, "partition of __consumer_offsets that holds the group"),
         column("commit_position", LONG, "offset of the commit record there; orders the commits of a group"),
         column("leader_epoch", INT, "leader epoch of the commit; null when the client sent none"),
@@ -158,7 +119,7 @@ LAG_HISTORY = t.StructType(
         _GROUP,
         _TOPIC,
         _PARTITION,
-        *_MEASURES,
+        *MEASURES,
         _UPDATED,
         _BATCH,
     ]
@@ -169,7 +130,7 @@ TOPIC_OFFSETS = t.StructType(
         _CLUSTER,
         _TOPIC,
         _PARTITION,
-        *_OFFSETS,
+        *OFFSETS,
         column("observed_at", TIME, "when the broker last answered for this partition"),
         column("arrival_rate", DOUBLE, "records/s appended, moving average"),
         column("samples", SAMPLES, "bounded ring of (time, log end), oldest first"),
