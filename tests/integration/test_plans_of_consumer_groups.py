@@ -9,7 +9,7 @@ import pytest
 
 from assignor.protocol.control import decode
 from assignor.protocol.ranges import parse_ranges
-from pipeline.config.model import GroupRule, PlanConfig
+from pipeline.config.model import GroupRule
 from pipeline.fold.control_messages import HANDED_OVER
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.planning.memory import PlanMemory
@@ -20,24 +20,12 @@ from tests.support.brokers.broker import create_offsets_topic, create_topics, sm
 from tests.support.brokers.group_log import GroupLog
 from tests.support.groups.kip848_member import Member
 from tests.support.job.frames import NOW_MS, arrow, at
-from tests.support.job.job import NO_GUARDS
+from tests.support.planning.settings import SETTINGS
 from tests.support.waiting import wait_until
 
 Row = dict[str, Any]
 
 N = 8
-SETTINGS = PlanSettings(
-    cluster="local",
-    config=PlanConfig(strategy="lag-aware", dry_run=False, guards=NO_GUARDS),
-    half_life_ms=120_000,
-    max_record_bytes=1_000_000,
-    at_ms=NOW_MS,
-    now_ms=NOW_MS,
-    batch_id=7,
-    least_epoch=1,
-    behind=(),
-    provisional_reason=None,
-)
 BY_BROKER = replace(
     SETTINGS,
     config=SETTINGS.config.model_copy(update={"groups": (GroupRule(pattern=".*", follow="broker"),)}),

@@ -12,9 +12,7 @@ from pyspark.sql import SparkSession
 
 from pipeline import task_sizes
 from pipeline.arrow_stream import unpacked
-from pipeline.config.model import PlanConfig
 from pipeline.planning.memory import PlanMemory
-from pipeline.planning.step import PlanSettings
 from pipeline.planning.values import Published
 from pipeline.run.batch import decisions
 from pipeline.run.driver import Driver
@@ -23,21 +21,9 @@ from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.support.job.batches import idle_driver, stamp_of
 from tests.support.job.frames import NOW_MS, arrow, at, member
-from tests.support.job.job import NO_GUARDS
+from tests.support.planning.settings import SETTINGS
 from tests.support.spark.spark_jobs import SparkJob, jobs_of
 
-SETTINGS = PlanSettings(
-    cluster="local",
-    config=PlanConfig(strategy="lag-aware", dry_run=False, guards=NO_GUARDS),
-    half_life_ms=120_000,
-    max_record_bytes=1_000_000,
-    at_ms=NOW_MS,
-    now_ms=NOW_MS,
-    batch_id=7,
-    least_epoch=1,
-    behind=(),
-    provisional_reason=None,
-)
 DIED = "the task that plans the group has failed 3 times: the planner ended its process"
 GROUPS = [f"g{number}" for number in range(7)]
 MEMORY = PlanMemory(

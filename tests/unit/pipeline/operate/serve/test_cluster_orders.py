@@ -20,16 +20,6 @@ from tests.support.operate.table_world import World
 _TAKES_ORDERS = Config(serve=ServeConfig(token="env:LAGWISE_PAGE_TOKEN"))  # noqa: S106 - a reference
 
 
-@pytest.fixture
-def eu(tmp_path: Path) -> World:
-    return cluster_world(tmp_path / "eu", "eu", lag=70)
-
-
-@pytest.fixture
-def us(tmp_path: Path) -> World:
-    return cluster_world(tmp_path / "us", "us", lag=5)
-
-
 class Clerk:
     """Takes orders for one cluster."""
 

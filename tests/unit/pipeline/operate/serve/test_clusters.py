@@ -28,16 +28,6 @@ from tests.support.operate.table_world import World
 
 
 @pytest.fixture
-def eu(tmp_path: Path) -> World:
-    return cluster_world(tmp_path / "eu", "eu", lag=70)
-
-
-@pytest.fixture
-def us(tmp_path: Path) -> World:
-    return cluster_world(tmp_path / "us", "us", lag=5)
-
-
-@pytest.fixture
 def both(eu: World, us: World) -> Callable[..., Answer]:
     app = app_of(eu, us)
     return lambda path, **headers: ask(app, path, **headers)
