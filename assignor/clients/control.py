@@ -80,7 +80,7 @@ class ControlState:
         if newest is None or newest.dry_run or now_ms >= newest.valid_until_ms:
             return epoch, None
         if newest.group_protocol != "classic":
-            # Whoever asks is a member that speaks the classic protocol.
+            # Only members that use the classic protocol ask.
             return epoch, None
         return epoch, newest
 

@@ -1,7 +1,7 @@
 """How long the jobs of a batch take on a cluster: a prediction from the times of tasks on one core.
 
 The jobs are cut as a batch cuts them (`task_sizes`), their tasks begin in their order, each as soon as a core is
-free, and the driver's own share comes on top, whatever the cores. The batch is the dearest one: every partition has a
+free, and the driver's own share comes on top, whatever the cores. The batch is the costliest one: every partition has a
 new commit, every group is decided about, and all of it goes into the history.
 """
 
@@ -17,7 +17,7 @@ DRIVER = "driver"
 GROUP_ROWS = 1_000
 """Partitions of each group in the measurement."""
 _OFFSETS_PARTITIONS = 50
-"""Of `__consumer_offsets`, by Kafka's default; one of them is read by one task."""
+"""Partitions of `__consumer_offsets` by default; one task reads one of them."""
 _LEAST_PARALLELISM = 2
 _RECORDS_A_TASK, _FEW_RECORDS = 50_000, 5_000
 """`source.partitions`, which needs Spark: below the second, the task that reads asks for log ends as well."""
@@ -25,7 +25,7 @@ _RECORDS_A_TASK, _FEW_RECORDS = 50_000, 5_000
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a task of a job takes, or the driver in a batch."""
+    """Time of one task of a job, or of the driver in a batch."""
 
     fixed_s: float
     row_s: float
@@ -49,7 +49,7 @@ MEASURED_IN = "bench-20261125T145241Z"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """Of one batch, in seconds."""
+    """Predicted times of one batch, in seconds."""
 
     driver_s: float
     """No core of an executor shortens it."""
@@ -99,7 +99,7 @@ def rows_of_tasks(groups: Mapping[str, int], *, cores: int) -> dict[str, list[in
     decided = task_sizes.deciding(groups, cores=wanted)
     return {
         "read": _read(groups, cores=wanted),
-        # What so few topics as were measured have.
+        # The cost for as few topics as the measurement had.
         "fold topic_offsets": [0],
         "fold partition_lag": folded,
         "fold lag_history": folded,

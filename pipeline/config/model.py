@@ -114,7 +114,7 @@ class SourceConfig(_Section):
 
     @property
     def asks_groups(self) -> bool:
-        """Whether coordinators are asked for commits and members, and the offsets topic is not read."""
+        """Commits and members come from coordinators; the offsets topic is not read."""
         return self.offsets == "admin"
 
     def wants_topic(self, topic: str) -> bool:
@@ -231,7 +231,7 @@ class GroupRule(_Section):
     auto_offset_reset: OffsetReset | None = None
     exclude: bool = False
     follow: Follow = "members"
-    """Who applies the plans of KIP-848 groups: nobody, as their members cannot, or an assignor in the broker."""
+    """Who applies plans of KIP-848 groups: "members" cannot, so plans are advice; "broker": its assignor does."""
     options: dict[str, Any] = Field(default={})
     guards: GuardsConfig = GuardsConfig()
     """What is not set in it is taken from `[plan.guards]`."""

@@ -40,7 +40,7 @@ def emptied(lists: ListsT, where: Bools) -> ListsT:
 
 
 def list_type(*, required: Sequence[str], optional: Sequence[str] = ()) -> pa.ListType:
-    """The Arrow type of a list column with these int64 fields, ; the optional ones may be null."""
+    """The Arrow type of a list column with these int64 fields; the optional ones may be null."""
     fields = [pa.field(name, pa.int64(), nullable=False) for name in required]
     fields += [pa.field(name, pa.int64()) for name in optional]
     return pa.list_(pa.field("element", pa.struct(fields), nullable=False))
