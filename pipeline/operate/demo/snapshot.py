@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from pipeline.operate.listings.statuses import rank
+from pipeline.operate.statuses import rank
 from pipeline.tables.reading import Tables
 
 Row = Mapping[str, Any]

@@ -9,10 +9,11 @@ from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import StoreError
 from pipeline.operate.health import sight
-from pipeline.operate.serve.metrics.facts import COLUMNS
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
+from pipeline.operate.serve.views.facts import COLUMNS
 from pipeline.operate.serve.views.fleet import Fleet, Fleets
-from pipeline.operate.serve.views.sparks import Series, Sparks
+from pipeline.operate.serve.views.history import Series
+from pipeline.operate.serve.views.sparks import Sparks
 from pipeline.tables.owner.health import Health, Sight, judge
 from pipeline.tables.reading import Tables
 
