@@ -104,7 +104,7 @@ def _each(rows: pa.Table | Sequence[Row], wanted: Sequence[str] | None = None) -
 
 
 def note(text: str) -> None:
-    """Tell something beside the rows, on stderr, so that a pipe holds rows only."""
+    """Print a remark on stderr, so that a pipe holds rows only."""
     typer.echo(text, err=True)
 
 

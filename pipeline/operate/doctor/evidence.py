@@ -48,7 +48,7 @@ _QUARANTINE = ("key", "reason", "updated_at")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamEvidence:
-    """What the newest batch said of itself."""
+    """What the newest batch reported."""
 
     tables: Tables
     config: Config
@@ -56,7 +56,7 @@ class StreamEvidence:
     """The configuration is the stream's, as far as anybody says; otherwise it is all defaults."""
     now: datetime
     stamp: Stamp | None
-    """Of the newest batch; None when none was written."""
+    """Stamp of the newest batch; None if none was written."""
 
     @property
     def as_of(self) -> datetime | None:
@@ -82,7 +82,7 @@ class GroupEvidence:
     acks: Sequence[Row]
     orders: Row | None
     topics: Sequence[Row]
-    """Of `topic_offsets`, of the topics that the group subscribes to or has committed to."""
+    """Rows of `topic_offsets` for the topics that the group subscribes to or has committed to."""
     quarantined: Sequence[Row]
     others: Sequence[str] = ()
     """All groups that the tables list; empty when this one is listed."""
@@ -117,7 +117,7 @@ class GroupEvidence:
 
 
 def read_stream(tables: Tables, config: Config, *, is_configured: bool, now: datetime) -> StreamEvidence:
-    """What the newest batch said of itself.
+    """What the newest batch reported.
 
     Raises:
         MissingTableError: There are no tables under the root.
@@ -175,7 +175,7 @@ class _Rows:
 
     @property
     def names(self) -> set[str]:
-        """Of the groups that the tables list."""
+        """Names of the groups that the tables list."""
         return self._lags.names | self._groups.names
 
     def _topics_of(self, group_id: str) -> list[str]:

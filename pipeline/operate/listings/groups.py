@@ -37,7 +37,7 @@ COLUMNS = (
     Column(header="UPDATED-AT", name="updated_at", is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
-"""Of `group_rows`."""
+"""Columns of `group_rows`."""
 
 
 def _plan(row: Row) -> str:
@@ -49,7 +49,7 @@ PLAN = (
     Column(header="PLAN", name="decision", cell=_plan),
     Column(header="AWAITING-SINCE", name="awaiting_since", is_wide=True),
 )
-"""Of `with_decisions`."""
+"""Columns of `with_decisions`."""
 _DECISION = {"decision": pa.string(), "awaiting_since": pa.timestamp("us", "UTC")}
 
 
@@ -79,7 +79,7 @@ MEMBERS = (
     Column(header="ERROR", name="error", is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
-"""Of rows `by_member`."""
+"""Columns of `by_member`."""
 
 
 def _held(name: str) -> Callable[[Row], str]:
@@ -93,7 +93,7 @@ PROGRESS = (
     Column(header="REGEX", name="topic_regex", is_wide=True),
     Column(header="BEHIND-SINCE", name="behind_since", is_wide=True),
 )
-"""Of rows `with_progress`: what only members of KIP-848 groups have."""
+"""Columns of `with_progress`, which only members of KIP-848 groups have."""
 
 
 def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | None) -> pa.Table:

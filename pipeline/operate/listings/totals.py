@@ -123,5 +123,5 @@ def _prepared(rows: pa.Table) -> pa.Table:
 
 
 def may_have_unread(rows: pa.Table) -> pa.ChunkedArray:
-    """Of each row, whether there is anything to read, and so to be deleted unread: true also where nobody knows."""
+    """Whether each row has unread records, which Kafka may delete; true also where that is unknown."""
     return pc.fill_null(pc.not_equal(rows["lag"], 0), fill_value=True)

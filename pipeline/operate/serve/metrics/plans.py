@@ -25,7 +25,7 @@ def plan_samples(facts: Facts) -> Iterator[Samples]:
 
 
 def _outcomes(published: list[tuple[Plan, Outcome]]) -> Iterator[Samples]:
-    """Of groups that were ever given a plan."""
+    """Samples of groups that ever had a plan."""
     judged = [(one, plan.effect) for one, plan in published if plan.effect]
     effects = ((one, name.replace(" ", "_"), int(name == found)) for one, found in judged for name in EFFECTS)
     yield _by(families.PLAN_EFFECT, "effect", effects)

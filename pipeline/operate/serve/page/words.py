@@ -84,7 +84,7 @@ def group_url(group_id: str, cluster: str | None = None, *, path: str = "/group"
 
 
 def api_url(group_id: str, rest: str = "", cluster: str | None = None) -> str:
-    """Of the same as JSON."""
+    """URL of the same as JSON."""
     return f"/api/v1/groups/{quote(group_id, safe='')}{rest}{_of(cluster, '?')}"
 
 

@@ -33,7 +33,7 @@ class _Owned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """Of all groups that are wanted."""
+    """Members of all groups."""
 
     by_group: Mapping[str, list[_Member] | None]
     """None where Kafka does not say who they are."""

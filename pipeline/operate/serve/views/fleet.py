@@ -31,7 +31,7 @@ _NO_LAG: Row = {
     "statuses": {},
     "lag_seconds_is_lower_bound": False,
 }
-"""Of a group without commits."""
+"""Figures of a group without commits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Fleet:
     """By name of the group, in the order of names."""
     members: Members
     plans: Mapping[str, Plan]
-    """Of the groups about which something was decided."""
+    """Plans of the groups that have a decision."""
 
 
 class Fleets:

@@ -52,7 +52,7 @@ class Plan:
 
     row: Mapping[str, Any]
     n_moves: int | None
-    """Of the target; None when there is none."""
+    """Moves of the target; None if there is none."""
     outcome: Outcome | None
     """None when no plan was ever published."""
     is_paused: bool
@@ -88,7 +88,7 @@ class Plan:
 
 
 def plans_of(facts: Facts) -> Iterator[Plan]:
-    """Of every group about which something was decided."""
+    """Plans of all groups that have a decision."""
     rows = facts.plan_state
     # The lists of moves are long, and only their lengths are shown.
     n_moves = pc.if_else(pc.is_valid(rows["assignment"]), pc.list_value_length(rows["moves"]), None)

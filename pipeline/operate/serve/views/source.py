@@ -37,7 +37,7 @@ class Now:
 
     @property
     def end(self) -> datetime:
-        """Of what is drawn over time: the newest batch, or now before the first."""
+        """End of what is drawn over time: the newest batch, or now before the first."""
         return self.observed_at or clock.at(self.at_ms)
 
     @property
@@ -48,7 +48,7 @@ class Now:
 
     @property
     def health(self) -> Health | None:
-        """Of the stream; None when it cannot be told."""
+        """Health of the stream; None if that is unknown."""
         return None if self.seen is None else judge(self.seen, now_ms=self.at_ms)
 
     @property
