@@ -230,7 +230,7 @@ def _show_text(rows: Iterable[Row], columns: Sequence[Column]) -> None:
     if console.is_terminal and len(lines) <= _MOST_ROWS_IN_COLOUR:
         console.print(_coloured(columns, lines))
     else:
-        sys.stdout.writelines(_aligned(columns, lines))
+        sys.stdout.writelines(f"{line}\n" for line in aligned(columns, lines))
 
 
 def _coloured(columns: Sequence[Column], lines: Iterable[Sequence[str]]) -> Table:
@@ -242,7 +242,8 @@ def _coloured(columns: Sequence[Column], lines: Iterable[Sequence[str]]) -> Tabl
     return table
 
 
-def _aligned(columns: Sequence[Column], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+def aligned(columns: Sequence[Column], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The headers and the lines with each column as wide as its widest cell, numbers on the right."""
     headers = [column.header for column in columns]
     widths = [max(map(len, cells)) for cells in zip(headers, *lines, strict=True)]
     for line in (headers, *lines):
@@ -250,4 +251,4 @@ def _aligned(columns: Sequence[Column], lines: Sequence[Sequence[str]]) -> Itera
             cell.rjust(width) if column.is_number else cell.ljust(width)
             for cell, width, column in zip(line, widths, columns, strict=True)
         )
-        yield "  ".join(cells).rstrip() + "\n"
+        yield "  ".join(cells).rstrip()

@@ -2,9 +2,10 @@
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from pipeline.fold.members import with_known_members
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.doctor.finding import Figures, Question
 from pipeline.operate.listings.orders import ORDERS
+from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.output import plain
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
@@ -158,8 +160,9 @@ class _Rows:
     def __init__(self, stream: StreamEvidence, only: str | None) -> None:
         self._stream, tables = stream, stream.tables
         wanted = None if only is None else pc.field("group_id") == only
-        self._lags = _ByGroup(tables, "partition_lag", _LAG, wanted)
-        self._groups = _ByGroup(tables, "consumer_groups", _GROUP, wanted)
+        is_old = partial(with_is_old, limit=limit_of(stream.config))
+        self._lags = _ByGroup(tables, "partition_lag", _LAG, wanted, prepared=is_old)
+        self._groups = _ByGroup(tables, "consumer_groups", _GROUP, wanted, prepared=with_known_members)
         self._decisions = _ByGroup(tables, "plan_state", _DECISION, wanted)
         self._acks = _ByGroup(tables, "acks", _ACKS, wanted)
         self._orders = _ByGroup(tables, "orders", ("group_id", *ORDERS), wanted)
@@ -203,14 +206,19 @@ class _ByGroup:
     """A table in Arrow, whose rows become Python one group at a time; empty if there is none."""
 
     def __init__(
-        self, tables: Tables, name: str, columns: Sequence[str], wanted: pc.Expression | None
+        self,
+        tables: Tables,
+        name: str,
+        columns: Sequence[str],
+        wanted: pc.Expression | None,
+        *,
+        prepared: Callable[[pa.Table], pa.Table] = lambda rows: rows,
     ) -> None:
         self._spans: dict[str, tuple[int, int]] = {}
         try:
-            found = tables.read(name, columns=columns, where=wanted).sort_by("group_id")
+            self._table = prepared(tables.read(name, columns=columns, where=wanted).sort_by("group_id"))
         except MissingTableError:
             return
-        self._table = with_known_members(found) if "members" in columns else found
         for at, group_id in enumerate(self._table["group_id"].to_pylist()):
             first, count = self._spans.get(group_id, (at, 0))
             self._spans[group_id] = first, count + 1

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.fold.members import with_known_members
 from pipeline.operate.listings.reconciling import behind_members
-from pipeline.operate.listings.totals import totals
 from pipeline.operate.output import iterate
 from pipeline.operate.serve.views.facts import Facts
 from pipeline.planning.facts import MemberFacts
@@ -141,10 +141,20 @@ def _member(group_id: str, row: Mapping[str, Any], seen: set[tuple[str, str]]) -
 
 
 def _owned(lag: pa.Table) -> dict[str, dict[str, _Owned]]:
-    summed, _ = totals(lag.filter(lag["member_id"].is_valid()), by="member")
+    rows = lag.filter(lag["member_id"].is_valid()).select(["group_id", "member_id", "lag", "arrival_rate"])
+    unknown = pc.CountOptions(mode="only_null")
+    sums = rows.group_by(["group_id", "member_id"]).aggregate(
+        [
+            ("lag", "sum"),
+            ("lag", "count", unknown),
+            ("arrival_rate", "sum"),
+            ("arrival_rate", "count", unknown),
+        ]
+    )
     owned: dict[str, dict[str, _Owned]] = defaultdict(dict)
-    for row in iterate(summed.select(["group_id", "member_id", "lag", "unknown_lag", "arrival_rate"])):
+    for row in sums.to_pylist():
         owned[row["group_id"]][row["member_id"]] = _Owned(
-            lag=None if row["unknown_lag"] else row["lag"], arrival_rate=row["arrival_rate"]
+            lag=None if row["lag_count"] else row["lag_sum"],
+            arrival_rate=None if row["arrival_rate_count"] else row["arrival_rate_sum"],
         )
     return owned
