@@ -1,4 +1,4 @@
-"""Topics read whole by a consumer that joins no group: their partitions, and their messages up to the end or endlessly."""
+"""Topics read whole, without a group: all their partitions, and their messages up to the end or endlessly."""
 
 import math
 import time

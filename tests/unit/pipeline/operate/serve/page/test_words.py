@@ -46,6 +46,6 @@ def test_statuses_are_explained_where_they_stand_and_in_a_legend(page: Asking, p
     html = page(path).text
 
     assert set(STATUSES) == set(STATUS_NAMES) == set(WORST_FIRST)
-    assert f'<span class="status bad" title="{STATUSES["STALL"]}">STALL</span> 1' in html
+    assert f'<span class="status bad" title="{STATUSES["STALL"].meaning}">STALL</span> 1' in html
     assert "<summary>What the statuses mean</summary>" in html
-    assert all(f"<dd>{one}</dd>" in html for one in STATUSES.values())
+    assert all(f"<dd>{one.meaning}</dd>" in html for one in STATUSES.values())
