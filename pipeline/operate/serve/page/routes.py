@@ -46,9 +46,18 @@ _NO_DESK = (
 )
 
 
+class _Environment(Environment):
+    """Looks up `row.name` in dictionaries first: there are thousands on a page, and Jinja tries attributes first."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if isinstance(obj, dict) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
 def page_routes(clusters: Clusters) -> Sequence[Route]:
     """Routes of the page, of its style and script, and of orders, where there is a desk for them."""
-    environment = Environment(
+    environment = _Environment(
         loader=PackageLoader(_HERE, "templates"),
         autoescape=True,
         undefined=StrictUndefined,
