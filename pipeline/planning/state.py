@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from assignor.protocol.migration import Migration
@@ -320,7 +321,7 @@ def _rate(values: dict[str, Any]) -> MemberRate:
     spells = tuple(
         Spell(**_known(Spell, {**one, "speeds": tuple(one["speeds"])})) for one in values.get("spells", ())
     )
-    return MemberRate(**_known(MemberRate, {**values, "spells": spells}))
+    return MemberRate(**_known(MemberRate, values | {"spells": spells}))
 
 
 def _plan(values: dict[str, Any] | None) -> PlanState | None:
@@ -346,4 +347,11 @@ def _waiting(values: dict[str, Any] | None) -> WaitingPlan | None:
 
 def _known(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     """The values without those of another version, which remembered more."""
-    return {name: value for name, value in values.items() if name in kind.__slots__}
+    # Nearly all states are of this version, and there are thousands of groups with several members each.
+    names = _names(kind)
+    return values if values.keys() <= names else {name: values[name] for name in values.keys() & names}
+
+
+@cache
+def _names(kind: type[Any]) -> frozenset[str]:
+    return frozenset(kind.__slots__)
