@@ -12,9 +12,10 @@ _N = 25
 
 
 def _group(seed: int) -> Group:
-    """A few members behind, some of them as fast as others, some with a topic of their own."""
+    """A few members behind, some of them as fast as others; half of the groups have work that comes in equal pieces."""
     rng = np.random.default_rng(seed)
     members, numbers = int(rng.integers(2, 9)), [int(rng.integers(1, 16)) for _ in range(2)]
+    is_in_pieces = seed % 2 == 0
     topics = Topics.of(dict(zip("tu", numbers, strict=True)))
     speeds = rng.choice([500.0, 800.0, 1_000.0 * rng.random() + 1], members)
     return build_group(
@@ -22,15 +23,15 @@ def _group(seed: int) -> Group:
         members=[
             Member(
                 member_id=f"m{number}",
-                topics=["t", "u"] if number % 3 else ["t"],
+                topics=["t", "u"] if number % 3 or is_in_pieces else ["t"],
                 owned={"t": range(numbers[0])[number::members]},
                 generation=1,
                 capacity=float(speeds[number]),
             )
             for number in range(members)
         ],
-        lag=rng.integers(0, 1_000_000, topics.n_partitions) * rng.integers(0, 2, topics.n_partitions),
-        rate=rng.random(topics.n_partitions) * 200,
+        lag=rng.integers(0, 1_000_000, topics.n_partitions) // (500_000 if is_in_pieces else 1),
+        rate=rng.random(topics.n_partitions) * (0 if is_in_pieces else 200),
     )
 
 
