@@ -245,11 +245,11 @@ def _judged(plan: PlanState, seen: Measured, *, now_ms: int) -> PlanState:
         left = int(seen.curable_backlog().sum())
         if plan.drained_s is not None or left < plan.lag:
             return _with_effect(plan, "helped", reasons.less_behind(plan.lag, left), now_ms=now_ms)
-    if plan.witnesses and not watched:
-        return _with_effect(plan, "cannot tell", reasons.ARRIVALS_CHANGED, now_ms=now_ms)
-    if now_ms - plan.status_at_ms > _GIVEN_UP_MS:
-        return _with_effect(plan, "cannot tell", reasons.NO_EFFECT_SEEN, now_ms=now_ms)
-    return plan
+    all_excused = bool(plan.witnesses) and not watched
+    if not all_excused and now_ms - plan.status_at_ms <= _GIVEN_UP_MS:
+        return plan
+    why = reasons.ARRIVALS_CHANGED if all_excused else reasons.NO_EFFECT_SEEN
+    return _with_effect(plan, "cannot tell", why, now_ms=now_ms)
 
 
 def _with_effect(plan: PlanState, effect: Effect, why: str, *, now_ms: int) -> PlanState:

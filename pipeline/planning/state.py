@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from assignor.protocol.migration import Migration
@@ -317,6 +316,12 @@ def from_json(text: str | None) -> GroupState:
         return FRESH
 
 
+_NAMES = {
+    kind: frozenset(kind.__slots__)
+    for kind in (GroupState, PlanState, WaitingPlan, MemberRate, Spell, Taker, Witness)
+}
+
+
 def _rate(values: dict[str, Any]) -> MemberRate:
     spells = tuple(
         Spell(**_known(Spell, {**one, "speeds": tuple(one["speeds"])})) for one in values.get("spells", ())
@@ -348,10 +353,5 @@ def _waiting(values: dict[str, Any] | None) -> WaitingPlan | None:
 def _known(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     """The values without those of another version, which remembered more."""
     # Nearly all states are of this version, and there are thousands of groups with several members each.
-    names = _names(kind)
+    names = _NAMES[kind]
     return values if values.keys() <= names else {name: values[name] for name in values.keys() & names}
-
-
-@cache
-def _names(kind: type[Any]) -> frozenset[str]:
-    return frozenset(kind.__slots__)
