@@ -44,7 +44,7 @@ class Cluster:
     topics: tuple[str, ...]
     """Whose records the stream reads."""
     configs: TopicConfigs
-    """Of these topics, and of the control topic."""
+    """Settings of these topics and of the control topic."""
 
 
 def inspect(
