@@ -135,13 +135,20 @@ def _has_members(groups: pa.Table) -> Bools:
 
 
 def _is_rebalanced(was: pa.Table, now: pa.Table, are_known: Bools) -> Bools:
-    """Where a group has another generation; where it is a KIP-848 group with known members, other owners at rest."""
+    """Where a group has another generation; where it is a KIP-848 group with known owners, others at rest."""
     is_rebalanced = _is_next_generation(was, now)
     of_broker = are_known & _is(was, "group_type", "consumer") & _is(now, "group_type", "consumer")
     at_rest = _is(now, "state", "Stable")
     for row in np.flatnonzero(of_broker).tolist():
-        is_rebalanced[row] = bool(at_rest[row]) and _held(was, row) != _held(now, row)
+        # What a member owns is unknown while a topic cannot be named.
+        if not (_has_errors(was, row) or _has_errors(now, row)):
+            is_rebalanced[row] = bool(at_rest[row]) and _held(was, row) != _held(now, row)
     return is_rebalanced
+
+
+def _has_errors(groups: pa.Table, row: int) -> bool:
+    errors = pc.struct_field(groups["members"][row].values, "error")
+    return bool(errors.null_count < len(errors))
 
 
 def _is(groups: pa.Table, column: str, value: str) -> Bools:

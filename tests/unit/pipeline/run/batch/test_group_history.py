@@ -300,3 +300,11 @@ def test_group_of_the_broker_has_one_row_when_it_is_at_rest_with_other_owners(
     batches.run(of_broker(4, 5, none, both))
 
     assert whys(batches) == ["first_seen", why]
+
+
+def test_owner_that_becomes_known_is_no_rebalance(batches: StepBatches) -> None:
+    unnamed = member("a", assigned={}, error="assigned topics with these ids are unknown: x")
+    batches.run(of_broker(1, 4, unnamed, B))
+    batches.run(of_broker(2, 4, A, B))
+
+    assert whys(batches) == ["first_seen"]
