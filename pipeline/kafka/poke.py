@@ -91,7 +91,9 @@ def refusal(found: ConsumerGroupDescription | KafkaException, members: Collectio
         if found.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
             return Outcome(why_not="the group is gone")
         return Outcome(error=f"its coordinator did not describe the group: {in_words(found)}")
-    if found.state in {ConsumerGroupState.DEAD, ConsumerGroupState.EMPTY}:
+    if found.state == ConsumerGroupState.DEAD:
+        return Outcome(why_not="the group is gone")
+    if found.state == ConsumerGroupState.EMPTY:
         return Outcome(why_not="the group has no member any more")
     if found.type != ConsumerGroupType.CONSUMER:
         return Outcome(why_not="the group is a classic one now")

@@ -26,7 +26,7 @@ def test_group_with_the_members_of_the_plan_may_be_joined() -> None:
     ("found", "why"),
     [
         (KafkaException(KafkaError(KafkaError.GROUP_ID_NOT_FOUND)), "the group is gone"),
-        (described(state="DEAD"), "the group has no member any more"),
+        (described(state="DEAD"), "the group is gone"),
         (described(state="EMPTY"), "the group has no member any more"),
         (described("a", "b", kind="CLASSIC"), "the group is a classic one now"),
         (described("a", "b", kind="UNKNOWN"), "the group is a classic one now"),
