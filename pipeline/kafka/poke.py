@@ -28,6 +28,11 @@ from pipeline.kafka.tokens import ready
 
 _POLL_S = 0.05
 _LOOK_EVERY_S = 0.1
+_GONE = "the group is gone"
+_NOBODY = {
+    ConsumerGroupState.DEAD: _GONE,
+    ConsumerGroupState.EMPTY: "the group has no member any more",
+}
 _OF_CLASSIC_MEMBERS = (
     "group.instance.id",
     "group.protocol.type",
@@ -89,12 +94,10 @@ def refusal(found: ConsumerGroupDescription | KafkaException, members: Collectio
     """
     if isinstance(found, KafkaException):
         if found.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-            return Outcome(why_not="the group is gone")
+            return Outcome(why_not=_GONE)
         return Outcome(error=f"its coordinator did not describe the group: {in_words(found)}")
-    if found.state == ConsumerGroupState.DEAD:
-        return Outcome(why_not="the group is gone")
-    if found.state == ConsumerGroupState.EMPTY:
-        return Outcome(why_not="the group has no member any more")
+    if found.state in _NOBODY:
+        return Outcome(why_not=_NOBODY[found.state])
     if found.type != ConsumerGroupType.CONSUMER:
         return Outcome(why_not="the group is a classic one now")
     if not set(members) <= {one.member_id for one in found.members}:
