@@ -9,6 +9,7 @@ from deltalake.transaction import AddAction
 
 from pipeline import task_sizes
 from pipeline.arrow_stream import packed
+from pipeline.errors import StorageUnavailableError
 from pipeline.row_ranges import Ranges
 from pipeline.run.batch.intake import Settled
 from pipeline.run.tasks.folding import FILES, SHARES, Fold, FoldingTask
@@ -61,10 +62,21 @@ def _files(batch: Settled, folding: Folding, new: pa.Table, rows: Mapping[str, i
         ranges=ranges,
     )
     driver.describe(batch.stamp.batch_id, f"fold {folding.name}")
-    files = (
-        driver.spark.createDataFrame(_shares(ranges, new)).mapInArrow(task, schema=FILES).toArrow()["file"]
-    )
-    return [AddAction(**json.loads(file)) for file in files.to_pylist()]
+    return added(driver.spark.createDataFrame(_shares(ranges, new)).mapInArrow(task, schema=FILES).toArrow())
+
+
+def added(answers: pa.Table) -> list[AddAction]:
+    """The files that tasks wrote.
+
+    Args:
+        answers: Of `FoldingTask`, as `FILES`.
+
+    Raises:
+        StorageUnavailableError: The storage took none of a task; the files of others are never committed.
+    """
+    for trouble in answers["trouble"].drop_null().to_pylist():
+        raise StorageUnavailableError(trouble)
+    return [AddAction(**json.loads(file)) for file in answers["file"].to_pylist()]
 
 
 def _shares(ranges: Ranges, new: pa.Table) -> pa.Table:

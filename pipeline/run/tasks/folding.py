@@ -21,14 +21,16 @@ from pipeline.row_ranges import Ranges
 from pipeline.source.deadline import TABLES_S, within
 from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
+from pipeline.tables.storage import trouble_of
 
 Fold: TypeAlias = Callable[[Tables, pa.Table, pc.Expression | None], pa.Table]
 """From the tables, the new rows, and which stored rows are in the range: the rows that the table gets there."""
 
 SHARES = pa.schema([("number", pa.int32()), ("new", pa.binary())])
 """What a task is given: the number of its range, and the new rows of it, packed."""
-FILES = t.StructType([t.StructField("file", t.StringType())])
-"""What it gives back for each range that has rows: the file, as JSON of Delta's AddAction."""
+FILES = t.StructType([t.StructField("file", t.StringType()), t.StructField("trouble", t.StringType())])
+"""What it gives back for each range that has rows: the file, as JSON of Delta's AddAction, or why it has no file."""
+_ANSWER = pa.schema([("file", pa.string()), ("trouble", pa.string())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +50,21 @@ class FoldingTask:
         tables = Tables(self.root, resolve(self.storage_options))
         for batch in batches:
             for number, new in zip(batch["number"].to_pylist(), batch["new"], strict=True):
-                if (file := self._file(tables, number, new)) is not None:
-                    yield pa.RecordBatch.from_pydict({"file": [json.dumps(asdict(file))]})
+                if (answer := self._answer(tables, number, new)) is not None:
+                    yield pa.RecordBatch.from_pylist([answer], _ANSWER)
                 # Another worker may fold the next range: this one must not hold on to the memory of its last.
                 pa.default_memory_pool().release_unused()
+
+    def _answer(self, tables: Tables, number: int, new: pa.BinaryScalar) -> dict[str, str | None] | None:
+        try:
+            file = self._file(tables, number, new)
+        except Exception as error:
+            # The driver waits for its storage. Raised here, Spark would try the task again at once, and log a traceback
+            # of each attempt.
+            if (trouble := trouble_of(error)) is None:
+                raise
+            return {"file": None, "trouble": trouble}
+        return None if file is None else {"file": json.dumps(asdict(file)), "trouble": None}
 
     def _file(self, tables: Tables, number: int, new: pa.BinaryScalar) -> AddAction | None:
         # A function, so that the rows of a range are let go before the next one is read.

@@ -1,13 +1,17 @@
 """What one task does for its ranges of a table."""
 
+import errno
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 
 from pipeline.arrow_stream import packed
+from pipeline.errors import StorageUnavailableError
 from pipeline.row_ranges import Ranges
-from pipeline.run.tasks.folding import FoldingTask
+from pipeline.run.batch.in_tasks import added
+from pipeline.run.tasks.folding import Fold, FoldingTask
 from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import Tables
 from tests.support.job.frames import arrow
@@ -34,3 +38,32 @@ def test_rows_of_a_range_are_let_go_before_the_next_one_is_folded(tmp_path: Path
 
     assert len(files) == 2
     assert held[1] - held[0] < one.take(pa.array([0] * _ROWS)).nbytes / 2
+
+
+def test_storage_that_takes_no_file_fails_the_batch_and_no_task(tmp_path: Path) -> None:
+    def fold(_tables: Tables, _new: pa.Table, _where: pc.Expression | None) -> pa.Table:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    answers = pa.Table.from_batches(_task(tmp_path, fold)([_share()]))
+
+    assert answers["file"].to_pylist() == [None]
+    with pytest.raises(StorageUnavailableError, match="Read-only file system"):
+        added(answers)
+
+
+def test_any_other_failure_fails_the_task(tmp_path: Path) -> None:
+    def fold(_tables: Tables, _new: pa.Table, _where: pc.Expression | None) -> pa.Table:
+        raise ValueError("a defect")
+
+    with pytest.raises(ValueError, match="a defect"):
+        list(_task(tmp_path, fold)([_share()]))
+
+
+def _task(root: Path, fold: Fold) -> FoldingTask:
+    ranges = Ranges(column="group_id", starts=())
+    return FoldingTask(root=str(root), storage_options={}, name="partition_lag", fold=fold, ranges=ranges)
+
+
+def _share() -> pa.RecordBatch:
+    new = packed(arrow("partition_lag", {}))
+    return pa.record_batch({"number": pa.array([0], pa.int32()), "new": pa.array([new], pa.binary())})
