@@ -153,9 +153,11 @@ def test_group_that_is_classic_again_is_not_converted(broker: EmbeddedBroker) ->
         assert (found.type.name, len(found.members)) == ("CLASSIC", 1)
 
 
-def test_read_on_the_group_is_the_only_right_that_it_takes(secured: Secured) -> None:
+def test_read_on_the_group_is_the_only_further_right_that_it_takes(secured: Secured) -> None:
     create_topics(secured.open_servers, {"of-the-poked": 2})
     secured.add_user("poker")
+    # As lagwise has: without it a coordinator describes no group of such topics.
+    secured.allow("poker", (AclOperation.DESCRIBE, ResourceType.TOPIC, "of-the-poked"))
     with Members() as members:
         member = members.add(
             ConfluentMember(secured.open_servers, "poked", ["of-the-poked"], group_remote_assignor="uniform")
