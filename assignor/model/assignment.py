@@ -45,6 +45,8 @@ class Assignment:
     """`Unassigned` code of each partition, 0 exactly where it has a member."""
     remarks: tuple[str, ...] = ()
     """Remarks of the strategy on the assignment, sentences for an operator."""
+    bound_s: float | None = None
+    """Seconds below which no assignment drains the group, where the strategy has looked for that."""
 
     @classmethod
     def complete(cls, group: Group, member: Int32s, *, remarks: tuple[str, ...] = ()) -> "Assignment":

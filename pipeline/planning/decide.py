@@ -90,7 +90,7 @@ def decide(
             cost=problem.cost,
             pinned=pinned(group, rules.guards.pin, facts.orders.pinned if facts.orders is not None else {}),
             old=old,
-            why_old=why_old(partitions, rules, now_ms=now_ms),
+            why_old=why_old(partitions, rules, now_ms=now_ms) if old.any() else None,
             lag_s=behind_s(group, partitions),
             published=published,
             now_ms=now_ms,

@@ -25,7 +25,7 @@ from pipeline.planning.problem.load import BACKLOG_S
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.progress import former_members_of
 from pipeline.planning.record import ranges_by_member
-from pipeline.planning.state import GroupState, PlanState, Witness
+from pipeline.planning.state import Effect, GroupState, PlanState, Witness
 from pipeline.planning.values import Target
 
 _COMMITS = 4
@@ -233,24 +233,27 @@ def _sampled(one: Witness, seen: Measured, plan: PlanState, back: Int32s) -> Wit
 def _judged(plan: PlanState, seen: Measured, *, now_ms: int) -> PlanState:
     hurt = next((one for one in plan.witnesses if _loses_ground(one, plan)), None)
     if hurt is not None and _is_net_loss(plan):
-        why = reasons.loses_ground(hurt.member_id, hurt.lags)
-        return replace(plan, effect="hurt", effect_why=why, effect_at_ms=now_ms)
+        return _with_effect(plan, "hurt", reasons.loses_ground(hurt.member_id, hurt.lags), now_ms=now_ms)
     if plan.effect is not None:
         return plan
     watched = [one for one in plan.witnesses if _is_watched(one)]
-    all_excused = bool(plan.witnesses) and not watched
     are_seen = bool(watched) and all(len(one.lags) == _COMMITS for one in watched)
-    left = int(seen.curable_backlog().sum())
-    is_calm = hurt is None and not any(one.kept_up and one.lags[-1:] > (_level(one),) for one in watched)
-    if are_seen and is_calm and plan.is_needless:
-        return replace(plan, effect="cannot tell", effect_why=reasons.NOBODY_WAS_BEHIND, effect_at_ms=now_ms)
-    if are_seen and hurt is None and (plan.drained_s is not None or left < plan.lag):
-        why = reasons.less_behind(plan.lag, left)
-        return replace(plan, effect="helped", effect_why=why, effect_at_ms=now_ms)
-    if all_excused or now_ms - plan.status_at_ms > _GIVEN_UP_MS:
-        why = reasons.ARRIVALS_CHANGED if all_excused else reasons.NO_EFFECT_SEEN
-        return replace(plan, effect="cannot tell", effect_why=why, effect_at_ms=now_ms)
-    return plan
+    if are_seen and hurt is None:
+        is_calm = not any(one.kept_up and one.lags[-1] > _level(one) for one in watched)
+        if is_calm and plan.is_needless:
+            return _with_effect(plan, "cannot tell", reasons.NOBODY_WAS_BEHIND, now_ms=now_ms)
+        left = int(seen.curable_backlog().sum())
+        if plan.drained_s is not None or left < plan.lag:
+            return _with_effect(plan, "helped", reasons.less_behind(plan.lag, left), now_ms=now_ms)
+    all_excused = bool(plan.witnesses) and not watched
+    if not all_excused and now_ms - plan.status_at_ms <= _GIVEN_UP_MS:
+        return plan
+    why = reasons.ARRIVALS_CHANGED if all_excused else reasons.NO_EFFECT_SEEN
+    return _with_effect(plan, "cannot tell", why, now_ms=now_ms)
+
+
+def _with_effect(plan: PlanState, effect: Effect, why: str, *, now_ms: int) -> PlanState:
+    return replace(plan, effect=effect, effect_why=why, effect_at_ms=now_ms)
 
 
 def _is_watched(one: Witness) -> bool:

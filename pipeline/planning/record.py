@@ -87,7 +87,7 @@ def _figures(group: Group, assignment: Assignment) -> Figures:
     return Figures(
         drain_s_before=before[0],
         drain_s_after=after[0],
-        drain_s_bound=_finite(lower_bound_s(group)),
+        drain_s_bound=_finite(lower_bound_s(group) if assignment.bound_s is None else assignment.bound_s),
         imbalance_before=before[1],
         imbalance_after=after[1],
     )
@@ -145,6 +145,8 @@ def to_sent(
 
 
 def _unassigned(group: Group, target: Assignment) -> dict[str, Placed]:
+    if not target.why.any():
+        return {}
     return {
         why.words: by_topic(group.topics, np.flatnonzero(target.why == why))
         for why in Unassigned

@@ -319,11 +319,17 @@ def from_json(text: str | None) -> GroupState:
         return FRESH
 
 
+_NAMES = {
+    kind: frozenset(kind.__slots__)
+    for kind in (GroupState, PlanState, WaitingPlan, MemberRate, Spell, Taker, Witness)
+}
+
+
 def _rate(values: dict[str, Any]) -> MemberRate:
     spells = tuple(
         Spell(**_known(Spell, {**one, "speeds": tuple(one["speeds"])})) for one in values.get("spells", ())
     )
-    return MemberRate(**_known(MemberRate, {**values, "spells": spells}))
+    return MemberRate(**_known(MemberRate, values | {"spells": spells}))
 
 
 def _plan(values: dict[str, Any] | None) -> PlanState | None:
@@ -349,4 +355,6 @@ def _waiting(values: dict[str, Any] | None) -> WaitingPlan | None:
 
 def _known(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     """The values without those of another version, which remembered more."""
-    return {name: value for name, value in values.items() if name in kind.__slots__}
+    # Nearly all states are of this version, and there are thousands of groups with several members each.
+    names = _NAMES[kind]
+    return values if values.keys() <= names else {name: values[name] for name in values.keys() & names}

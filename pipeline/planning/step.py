@@ -19,7 +19,6 @@ from pipeline.planning.decide import decide
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.guards import Guards
 from pipeline.planning.memory import PlanMemory
-from pipeline.planning.rows.control_messages import acks_by_group, moved_by_group, orders_by_group
 from pipeline.planning.rows.facts_of_rows import group_facts
 from pipeline.planning.rows.partitions import GroupPartitions
 from pipeline.planning.rows.row_of_decision import to_row
@@ -182,8 +181,8 @@ def _group_rows(stored: Stored, wanted: frozenset[str]) -> Iterator[dict[str, An
     commits_partition = {row["group_id"]: row["offsets_partition_min"] for row in committed}
     doubtful = stored.lags.filter(pc.is_valid(stored.lags["unconfirmed_reason"]))
     unconfirmed = dict(zip(*(doubtful[name].to_pylist() for name in _UNCONFIRMED), strict=True))
-    acks, orders = acks_by_group(stored.acks), orders_by_group(stored.orders)
-    moved = moved_by_group(stored.moved)
+    acks, moved = _by_group(stored.acks), _by_group(stored.moved)
+    orders = {row["group_id"]: row for row in stored.orders.to_pylist()}
     known = {row["group_id"]: row for row in groups.to_pylist()}
     for group_id in sorted(wanted & (known.keys() | commits_partition.keys())):
         yield {
@@ -195,6 +194,13 @@ def _group_rows(stored: Stored, wanted: frozenset[str]) -> Iterator[dict[str, An
             "orders": orders.get(group_id),
             "moved": moved.get(group_id, []),
         }
+
+
+def _by_group(rows: pa.Table) -> Mapping[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows.to_pylist():
+        found.setdefault(row["group_id"], []).append(row)
+    return found
 
 
 def _decide(

@@ -22,6 +22,8 @@ _SAME = 1e-9
 _NEVER_S = 1e15
 _MOST_ROUNDS = 4
 _MOST_NUMBERS = 24
+# Numbers x items x speeds, up to which one expression takes less time than a call for each number.
+_AT_ONCE = 20_000
 # A group so small is tried out, for at most 20 ms.
 _SMALL_PARTITIONS = 12
 _SMALL_MEMBERS = 6
@@ -190,6 +192,11 @@ class _PackingInstance:
     """The distinct capacities."""
     speed_counts: Int64s
     """How many members have each."""
+    numbers: list[int]
+    """The values of j in argument 3b that are tried."""
+    prefixes: Int64s | None
+    """For each of these numbers j the j heaviest items from the lightest up, and then one that fits nowhere; None where
+    that is too much for one expression."""
 
     @classmethod
     def of(cls, work: Work, time_s: float) -> "_PackingInstance":
@@ -197,12 +204,16 @@ class _PackingInstance:
         fastest = work.taking_part()
         speeds, speed_counts = np.unique(fastest, return_counts=True)
         heavy = _heaviest(work, time_s, n=_MOST_ROUNDS * len(fastest) + 1)
+        numbers = _numbers(len(fastest), len(heavy), is_one_speed=len(speeds) == 1)
+        is_small = len(numbers) * len(heavy) * len(speeds) <= _AT_ONCE
         return cls(
             lag=work.lag[heavy],
             rate=work.rate[heavy],
             capacity_sums=np.cumsum(fastest),
             speeds=speeds,
             speed_counts=speed_counts,
+            numbers=numbers,
+            prefixes=_prefixes(numbers, len(heavy)) if is_small else None,
         )
 
     def impossible(self, time_s: float) -> bool:
@@ -213,19 +224,29 @@ class _PackingInstance:
         if (first > self.capacity_sums[: len(first)] * time_s * _ROUNDING).any():
             return True
         bins = self.speeds * time_s * _ROUNDING
-        return any(self._too_many(weight[:j], bins) for j in self._numbers())
-
-    def _numbers(self) -> list[int]:
-        """The values of j in argument 3b that are tried."""
-        n, most = len(self.capacity_sums), len(self.lag)
-        if len(self.speeds) == 1:  # k per member and one more; the values between give weaker bounds
-            return list(range(n + 1, most + 1, n))
-        return sorted(set(np.linspace(n + 1, most, _MOST_NUMBERS).astype(int).tolist())) if most > n else []
+        if self.prefixes is None:
+            return any(self._too_many(weight[:j], bins) for j in self.numbers)
+        # A bisection asks dozens of times about a few items, and one expression takes as long as one number of them.
+        sums = np.append(weight, np.inf)[self.prefixes].cumsum(axis=1)
+        fit = (sums[:, :, None] <= bins).sum(axis=1)
+        return bool(((fit * self.speed_counts).sum(axis=1) < self.numbers).any())
 
     def _too_many(self, weight: Floats, bins: Floats) -> bool:
         # The lightest first: that is the most that fit on a member.
         fit = np.searchsorted(np.cumsum(weight[::-1]), bins, side="right")
         return int((fit * self.speed_counts).sum()) < len(weight)
+
+
+def _numbers(n: int, most: int, *, is_one_speed: bool) -> list[int]:
+    if is_one_speed:  # k per member and one more; the values between give weaker bounds
+        return list(range(n + 1, most + 1, n))
+    return sorted(set(np.linspace(n + 1, most, _MOST_NUMBERS).astype(int).tolist())) if most > n else []
+
+
+def _prefixes(numbers: list[int], most: int) -> Int64s:
+    last = np.array(numbers, np.int64)[:, None] - 1
+    items = last - np.arange(most)
+    return np.where(items >= 0, items, most)
 
 
 def _heaviest(work: Work, time_s: float, *, n: int) -> Int64s:

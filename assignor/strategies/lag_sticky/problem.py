@@ -164,8 +164,9 @@ class Problem:
         return partitions[order], to_member[order]
 
     def _evaluated(self, partitions: Int64s, to_member: Int32s) -> Solution:
-        lag = self._changed_sums(self.start_lag, self.lag, partitions, to_member)
-        rate = self._changed_sums(self.start_rate, self.rate, partitions, to_member)
+        origin = self.start[partitions]
+        lag = self._changed_sums(self.start_lag, self.lag[partitions], origin, to_member)
+        rate = self._changed_sums(self.start_rate, self.rate[partitions], origin, to_member)
         times_s = self.cost_model.finite_drain_s(lag, rate, self.capacity)
         loads_s = self.cost_model.load_of_times_s(times_s, rate, self.capacity)
         owner = self.current_owner[partitions]
@@ -181,10 +182,9 @@ class Problem:
             lag_area=float(self.cost_model.lag_area(lag, rate, self.capacity).sum()),
         )
 
-    def _changed_sums(self, start: Floats, values: Floats, partitions: Int64s, to_member: Int32s) -> Floats:
+    def _changed_sums(self, start: Floats, values: Floats, origin: Int32s, to_member: Int32s) -> Floats:
         n = self.n_members
-        gained = summed(values[partitions], by=to_member, n=n)
-        lost = summed(values[partitions], by=self.start[partitions], n=n)
+        gained, lost = (summed(values, by=by, n=n) for by in (to_member, origin))
         # Sums of floats do not cancel exactly; a tiny negative rest is no load.
         changed: Floats = np.maximum(start + gained - lost, 0.0)
         return changed

@@ -43,7 +43,7 @@ from typing import Any
 
 import numpy as np
 
-from assignor.evaluation.drain.bound import LowerBound, lower_bound
+from assignor.evaluation.drain.bound import LowerBound, lower_bound, not_taken
 from assignor.evaluation.drain.time import sums_held
 from assignor.evaluation.drain.words import obstacles
 from assignor.evaluation.drain.work import Work
@@ -120,7 +120,11 @@ def _answer(group: Group, options: Options) -> tuple[Assignment, bool]:
     curable, lost = curable_part(group, options, capacity)
     if lost.any():
         return _around_lost(group, curable, lost, options, work), True
-    return _solved(group, options, work, lower_bound(work)), False
+    bound = lower_bound(work)
+    solved = _solved(group, options, work, bound)
+    # With assumed capacities it is none of the group's; nor is it where a partition has to stay without a member.
+    is_of_group = group.capacity is not None and not_taken(group) is None
+    return replace(solved, bound_s=bound.time_s) if is_of_group else solved, False
 
 
 def _solved(group: Group, options: Options, work: Work, bound: LowerBound) -> Assignment:

@@ -30,6 +30,8 @@ def pinned(group: Group, patterns: tuple[str, ...], ordered: Mapping[str, tuple[
     """
     topics = group.topics
     found = np.zeros(group.n_partitions, np.bool_)
+    if not patterns and not ordered:
+        return found
     by_pattern = NameFilter(patterns)
     for t, name in enumerate(topics.names):
         if by_pattern.admits(name) or ordered.get(name) == ():

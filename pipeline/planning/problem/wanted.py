@@ -56,6 +56,9 @@ def wanted(case: Case, state: GroupState) -> tuple[Case, Assignment]:
 
 def fixed_now(case: Case, state: GroupState) -> tuple[Bools, Bools]:
     """P entries: what may not move, rest aside; N entries: members that are given nothing."""
+    if not case.standing and not state.silent_since_ms:
+        # So it is in most groups, and there are thousands.
+        return case.pinned | case.old, np.zeros(case.group.n_members, np.bool_)
     still = standing(case.group, case.standing)
     return case.pinned | case.old | held_by(case.group, still), silent(case.group, state) | still
 
@@ -63,8 +66,9 @@ def fixed_now(case: Case, state: GroupState) -> tuple[Bools, Bools]:
 def _unseen(case: Case, state: GroupState, assignment: Assignment) -> Iterator[str]:
     """What the target rests on that nobody has seen."""
     group = case.group
-    takers = np.unique(assignment.member[(assignment.member != group.owner) & (assignment.member >= 0)])
-    names = [group.member_ids[number] for number in takers.tolist()]
+    moved = (assignment.member != group.owner) & (assignment.member >= 0)
+    takers = sorted({*assignment.member[moved].tolist()})
+    names = [group.member_ids[number] for number in takers]
     unproven = [name for name in names if name in case.beliefs and not case.beliefs[name].is_shown]
     if unproven:
         yield reasons.optimistic(unproven)

@@ -5,7 +5,6 @@ from typing import Any
 
 from assignor.protocol.commands import Approval, Orders, parse_pin
 from pipeline.planning.facts import AckFacts, GroupFacts, MemberFacts, Reconciliation
-from pipeline.planning.rows.control_messages import Moved
 from pipeline.planning.rows.reconciliation import reconciliations
 
 
@@ -22,8 +21,8 @@ def group_facts(
 
     Args:
         row: Of `schemas.CONSUMER_GROUPS`, all null for a group that only commits, with its `commits_partition`, with
-            the `unconfirmed_reason` of its commits, if it has none itself, and with `acks`, `orders` and `moved` of
-            `rows.control_messages`.
+            the `unconfirmed_reason` of its commits, if it has none itself, and with its `acks`
+            (`fold.control_messages.about_plans`), its row of `orders`, and `moved` (`HANDED_OVER` there).
         cluster: Name of the cluster.
         behind: Partitions of the offsets topic whose groups are provisional.
         provisional_reason: Why they are.
@@ -60,12 +59,11 @@ def _acks(row: Mapping[str, Any]) -> tuple[AckFacts, ...]:
 
 def _members(row: Mapping[str, Any], *, at_ms: int) -> tuple[MemberFacts, ...]:
     """The members, each with what it holds now."""
-    moved: Sequence[Moved] = row["moved"]
-    gained: dict[str, list[tuple[str, int]]] = {}
-    for one in moved:
-        if one.member_id is not None:
-            gained.setdefault(one.member_id, []).append((one.topic, one.partition))
-    left = {(one.topic, one.partition) for one in moved}
+    gained: dict[str | None, list[tuple[str, int]]] = {}
+    for one in row["moved"]:
+        # What is on its way is nobody's.
+        gained.setdefault(one["member_id"], []).append((one["topic"], one["partition"]))
+    left = {place for places in gained.values() for place in places}
     reached = reconciliations(row, at_ms=at_ms)
     return tuple(
         _member_facts(member, left, gained.get(member["member_id"], []), reached.get(member["member_id"]))

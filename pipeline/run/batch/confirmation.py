@@ -6,7 +6,7 @@ a batch that runs again asks nobody, and leaves them so.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -88,18 +88,12 @@ def confirm_rows(batch: Settled, ghosts: tuple[str, ...]) -> Confirmed:
     read = batch.read.decoded.kind("commit", "tombstone")
     progress.has_doubtful |= bool(batch.beheaded(OFFSETS_TOPIC))
     strangers = services.ghosts.strangers
-    is_of_another = batch.driver.replay.is_new_cluster
+    confirmed = Confirmed(ghosts=None if batch.driver.replay.is_new_cluster else ghosts, commits=read)
     if services.config.source.asks_groups:
         asked = asked_groups(batch, ghosts)
-        return Confirmed(
-            ghosts=None if is_of_another else ghosts,
-            commits=read,
-            remarks=remarks_of(asked),
-            asked=asked,
-            asked_at=times_of(batch, asked),
-        )
+        return replace(confirmed, remarks=remarks_of(asked), asked=asked, asked_at=times_of(batch, asked))
     if not (progress.has_doubtful or strangers):
-        return Confirmed(ghosts=None if is_of_another else ghosts, commits=read)
+        return confirmed
     commits = services.store.arrow(
         "partition_lag", [*LAG_KEY, "offsets_partition", "unconfirmed_reason"], _IS_DOUBTFUL
     )
@@ -108,22 +102,23 @@ def confirm_rows(batch: Settled, ghosts: tuple[str, ...]) -> Confirmed:
         ["group_id", "group_type", "members", "offsets_partition", "unconfirmed_reason"],
         _IS_DOUBTFUL,
     )
-    remarks = _remarks(commits, groups)
+    confirmed = replace(confirmed, remarks=_remarks(commits, groups))
     if batch.is_replay:
-        return Confirmed(ghosts=None if is_of_another else ghosts, commits=read, remarks=remarks)
+        return confirmed
     progress.has_doubtful = bool(batch.beheaded(OFFSETS_TOPIC) or commits.num_rows or groups.num_rows)
-    ghosts = tuple(sorted({*ghosts, *_unwanted(batch, commits, groups)}))
+    if confirmed.ghosts is not None:
+        ghosts = tuple(sorted({*ghosts, *_unwanted(batch, commits, groups)}))
+        confirmed = replace(confirmed, ghosts=ghosts)
     commits, groups = (_settled(batch, rows) for rows in (commits, groups))
     doubtful = _by_group(commits)
     answers = services.confirmations.commits(
         {**_strangers(batch, strangers), **_with_siblings(batch, doubtful)},
         doubtful={(group, *key) for group, keys in doubtful.items() for key in keys},
     )
-    return Confirmed(
-        ghosts=None if is_of_another else ghosts,
+    return replace(
+        confirmed,
         commits=pa.concat_tables([read, _as_commits(read, answers)]),
         seconded=services.confirmations.seconded(_members(groups)),
-        remarks=remarks,
     )
 
 

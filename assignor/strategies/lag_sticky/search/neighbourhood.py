@@ -128,7 +128,7 @@ class Neighbourhood:
         table = self._more[:, :, None] + in_return
         given_weight, back_weight = self._weight(self._given), self._weight(partitions)
         gained = given_weight[:, None, None] - back_weight
-        room, excess = self._room(self._near), -self._room(np.array([self._slow]))
+        room, excess = self._room(self._near), self._excess()
         i, m, j = np.nonzero((table <= self._budget) & (gained < room[:, None]) & (gained > excess))
         if len(i) == 0:
             return None
@@ -164,7 +164,7 @@ class Neighbourhood:
             return None
         passed_on = np.where(possible, passed_on, np.int8(_NEVER))
         gained = given_weight[:, None, None] - weight
-        excess = -self._room(np.array([self._slow]))
+        excess = self._excess()
         fits = (gained < self._room(members)[:, None]) & (given_weight > excess)[:, None, None]
         table = self._more[:_CHAIN_GIVEN, :_CHAIN_MEMBERS, None, None] + passed_on
         i, m, j, k = np.nonzero((table <= self._budget) & fits[..., None])
@@ -211,6 +211,13 @@ class Neighbourhood:
         state, bins = self._state, self._problem.capacity[members] * self._limit_s
         room: Floats = bins - state.lag[members] - state.rate[members] * self._weigh_until_s
         return room + _ROUNDING * bins
+
+    def _excess(self) -> float:
+        """Weight that the slow member has to lose to come below its load; a little less for rounding."""
+        state, slow = self._state, self._slow
+        bin_ = float(self._problem.capacity[slow]) * self._limit_s
+        room = bin_ - float(state.lag[slow]) - float(state.rate[slow]) * self._weigh_until_s
+        return -(room + _ROUNDING * bin_)
 
     def _loads_s(
         self, members: tuple[Int64s, ...], lag: tuple[Floats, ...], rate: tuple[Floats, ...]
