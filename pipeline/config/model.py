@@ -220,6 +220,7 @@ class GroupSettings:
     exclude: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
     follow: Follow = "members"
+    poke: bool = False
 
 
 class GroupRule(_Section):
@@ -232,9 +233,19 @@ class GroupRule(_Section):
     exclude: bool = False
     follow: Follow = "members"
     """Who applies plans of KIP-848 groups: "members" cannot, so plans are advice; "broker": its assignor does."""
+    poke: bool = False
+    """Join the group for a moment after each plan, so that its broker assigns it, and takes the plan, at once."""
     options: dict[str, Any] = Field(default={})
     guards: GuardsConfig = GuardsConfig()
     """What is not set in it is taken from `[plan.guards]`."""
+
+    @model_validator(mode="after")
+    def _poke_has_a_follower(self) -> "GroupRule":
+        if self.poke and self.follow != "broker":
+            raise ValueError(
+                'poke = true needs follow = "broker": nobody else takes a plan when the broker assigns'
+            )
+        return self
 
 
 class PlanConfig(_Section):
@@ -273,6 +284,7 @@ class PlanConfig(_Section):
             exclude=rule.exclude,
             options=rule.options,
             follow=rule.follow,
+            poke=rule.poke,
         )
 
     def guards_of(self, rule: GroupRule) -> GuardsConfig:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.decode.rows import filled, rows_of
+from pipeline.kafka.poke_member import CLIENT_ID
 from pipeline.kafka.sources.groups.ask import GroupAnswer, Member
 from pipeline.kafka.sources.groups.settings import Listing
 
@@ -53,8 +54,15 @@ def _group(answer: GroupAnswer) -> Row:
         "group_type": group.group_type,
         "state": group.state,
         "assignor": answer.assignor,
-        "members": None if answer.members is None else [_member(one) for one in answer.members],
+        "members": None
+        if answer.members is None
+        else [_member(one) for one in answer.members if not _is_poke(one)],
     }
+
+
+def _is_poke(member: Member) -> bool:
+    # A coordinator tells no subscription; lagwise's own member has no partition.
+    return member.client_id == CLIENT_ID and not member.assigned
 
 
 def _member(member: Member) -> Row:

@@ -19,6 +19,7 @@ from assignor.protocol.kafka.consumer_group import (
 )
 from assignor.protocol.kafka.offsets import topic_id_text
 from assignor.protocol.kafka.record_types import RecordType
+from pipeline.kafka.poke_member import is_poke
 
 Row = dict[str, Any]
 TopicNames = Mapping[str, str]
@@ -79,7 +80,8 @@ def group_row(records: Iterable[Row], topic_names: TopicNames) -> Row:
     epoch: int | None = found.value(RecordType.CONSUMER_GROUP_METADATA)
     target_epoch = found.value(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA, without=_NO_EPOCH)
     # A member that has only a target has left, or has not joined yet: the records of a change are written together.
-    ids = sorted({name for record_type, name in kept if record_type in (_METADATA, _CURRENT)})
+    joined = {name for record_type, name in kept if record_type in (_METADATA, _CURRENT)}
+    ids = sorted(name for name in joined if not _is_poke(found.value(_METADATA, name)))
     state = _state(found, ids, epoch, target_epoch)
     # None seen is not none, while nobody has said that the group is empty.
     is_known = bool(ids) or state is not None
@@ -94,6 +96,14 @@ def group_row(records: Iterable[Row], topic_names: TopicNames) -> Row:
         if is_known
         else None,
     }
+
+
+def _is_poke(metadata: MemberMetadata | None) -> bool:
+    if metadata is None:
+        return False
+    return is_poke(
+        metadata.client_id, reads_names=bool(metadata.topic_names), topic_regex=metadata.topic_regex
+    )
 
 
 def _state(found: _Found, ids: Iterable[str], epoch: int | None, target_epoch: int | None) -> str | None:

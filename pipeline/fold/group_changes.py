@@ -2,6 +2,9 @@
 
 A member is the same one as long as it has the same group instance id or, without one, the same member id. What is not
 known on one of the sides is not compared: that nobody has said who the members are does not make them leave.
+
+A classic group was rebalanced when it has another generation. The epoch of a KIP-848 group also rises without a move,
+and its members move one after another within one epoch: it was rebalanced when it is at rest with other owners.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +52,7 @@ def group_changes(before: pa.Table, after: pa.Table, targets: Targets) -> pa.Tab
     (was_known, is_there), was_gone = (own != NO_ROW for own in rows), bools(was[IS_GONE].combine_chunks())
     both = was_known & is_there & ~was_gone
     moves = _member_changes(was, now, both & _has_members(was) & _has_members(now))
-    is_next = both & _is_next_generation(was, now)
+    is_next = both & _is_rebalanced(was, now, both & moves.is_compared)
     words = {
         "first_seen": ~was_known,
         GONE: was_known & ~is_there & ~was_gone,
@@ -129,6 +132,27 @@ def _has_members(groups: pa.Table) -> Bools:
     # Of a group of another type only the header is read, and no state: that no member is named says nothing. Of one
     # that no coordinator describes the state is known.
     return is_set(groups["state"].combine_chunks()) & is_set(groups["members"].combine_chunks())
+
+
+def _is_rebalanced(was: pa.Table, now: pa.Table, are_known: Bools) -> Bools:
+    """Where a group has another generation; where it is a KIP-848 group with known owners, others at rest."""
+    is_rebalanced = _is_next_generation(was, now)
+    of_broker = are_known & _is(was, "group_type", "consumer") & _is(now, "group_type", "consumer")
+    at_rest = _is(now, "state", "Stable")
+    for row in np.flatnonzero(of_broker).tolist():
+        # What a member owns is unknown while a topic cannot be named.
+        if not (_has_errors(was, row) or _has_errors(now, row)):
+            is_rebalanced[row] = bool(at_rest[row]) and _held(was, row) != _held(now, row)
+    return is_rebalanced
+
+
+def _has_errors(groups: pa.Table, row: int) -> bool:
+    errors = pc.struct_field(groups["members"][row].values, "error")
+    return bool(errors.null_count < len(errors))
+
+
+def _is(groups: pa.Table, column: str, value: str) -> Bools:
+    return bools(pc.fill_null(pc.equal(groups[column].combine_chunks(), value), fill_value=False))
 
 
 def _is_next_generation(was: pa.Table, now: pa.Table) -> Bools:

@@ -4,6 +4,7 @@ Such a group keeps reading while it is assigned anew, and each member comes to i
 is planned only when every member has arrived, and everything that a target depends on stands in its records.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -13,7 +14,7 @@ from assignor.errors import AbstainError
 from assignor.protocol.ranges import parse_ranges
 from pipeline.planning import broker_reasons, reasons
 from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
-from pipeline.planning.state import PlanState, Ranges
+from pipeline.planning.state import GroupState, PlanState, Ranges
 from pipeline.planning.values import Published
 
 Places: TypeAlias = frozenset[tuple[str, int]]
@@ -41,6 +42,32 @@ def _why_advice(facts: GroupFacts, rules: Rules) -> str | None:
         if asked is not None and asked != broker_reasons.ASSIGNOR:
             return broker_reasons.other_assignor(member.member_id, asked)
     return None
+
+
+def seen(state: GroupState, facts: GroupFacts, *, now_ms: int) -> GroupState:
+    """The state once the group as it is now has been looked at.
+
+    The epoch of a KIP-848 group rises without a move, when a member that reads nothing comes or goes, as lagwise's own
+    does to have a plan taken. So such a group counts as rebalanced when it has another target assignment, unless that
+    is its plan's, which stops nobody but those who move.
+    """
+    targets_hash = _targets_hash(facts)
+    if targets_hash is None or state.targets_hash is None:
+        return replace(state.seen(facts.generation, now_ms), targets_hash=targets_hash)
+    after = replace(state, generation=facts.generation, targets_hash=targets_hash)
+    if targets_hash == state.targets_hash:
+        return after
+    if state.plan is not None and _is_same(_targets(facts), _parsed(state.plan.target)):
+        return replace(after, since_ms=now_ms)
+    return replace(after, since_ms=now_ms, rebalanced_at_ms=now_ms)
+
+
+def _targets_hash(facts: GroupFacts) -> str | None:
+    """Of what the broker wants each member to have; None for another group, and where it is not known."""
+    if not facts.is_kip848 or any(_why_unknown(member) for member in facts.members):
+        return None
+    targets = sorted((name, sorted(places)) for name, places in _targets(facts).items() if places)
+    return hashlib.sha256(repr(targets).encode()).hexdigest()[:16]
 
 
 def is_on_its_way(facts: GroupFacts, plan: PlanState | None) -> bool:

@@ -18,6 +18,7 @@ from pipeline.planning.broker_groups import (
     is_on_its_way,
     require_owned,
     rules_of,
+    seen,
     stuck_members,
 )
 from pipeline.planning.eligibility import old_offsets, paused_reason, require_plannable_group, why_old
@@ -65,7 +66,7 @@ def decide(
         now_ms: Time of the decision, ms since the epoch.
     """
     rules = rules_of(facts, rules)
-    state = on_orders(state.seen(facts.generation, now_ms), facts.orders)
+    state = on_orders(seen(state, facts, now_ms=now_ms), facts.orders)
     paused = paused_reason(facts)
     if paused is not None:
         # It was made for lag that is gone by the time the group is planned again.

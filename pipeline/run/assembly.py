@@ -20,6 +20,7 @@ from pipeline.kafka.tokens import ready
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.publish.claim import Claim
 from pipeline.publish.outbox import Publisher
+from pipeline.publish.pokes import Pokes
 from pipeline.run.driver import Services
 from pipeline.run.readiness import Readiness
 from pipeline.source.settings import SourceSettings
@@ -86,6 +87,7 @@ def build_services(
             is_dry=_is_dry(config.plan),
             takes_over=takes_over,
         ),
+        pokes=Pokes(unresolved(config)),
     )
 
 

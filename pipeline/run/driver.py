@@ -14,6 +14,7 @@ from pipeline.kafka.ghosts import GhostHunt
 from pipeline.kafka.topic_configs import TopicConfigs
 from pipeline.planning.memory import PlanMemory
 from pipeline.publish.outbox import Publisher
+from pipeline.publish.pokes import Pokes
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.readiness import Readiness
 from pipeline.run.replay import ReplayContext
@@ -48,6 +49,7 @@ class Services:
     ghosts: GhostHunt
     confirmations: Confirmations
     publisher: Publisher
+    pokes: Pokes
 
 
 @dataclass(slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from pipeline.publish.read_back import decisions_of, newest_plans
 from pipeline.run.batch import clock
 from pipeline.run.batch.decisions import decide_all
 from pipeline.run.batch.intake import Settled
+from pipeline.run.batch.pokes import poke_groups
 from pipeline.run.driver import Services
 from pipeline.run.rows import without
 from pipeline.tables.store import Store
@@ -222,4 +223,5 @@ def _publish(batch: Settled, plans: Mapping[str, WrittenPlan]) -> int:
         )
         return 0
     batch.driver.memory.on_published({group: one.plan for group, one in plans.items()})
+    poke_groups(batch, plans)
     return len(plans)

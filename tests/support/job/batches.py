@@ -91,6 +91,7 @@ def idle_driver(**fields: Any) -> Driver:
         "topics": (OFFSETS_TOPIC, CONTROL.acks_topic, CONTROL.commands_topic),
         "filters": FILTERS,
         "publisher": None,
+        "pokes": None,
         "ghosts": None,
         "confirmations": None,
         "configs": KnownConfigs(),

@@ -68,7 +68,8 @@ def rebalances(
     UPDATED-AT is when the stream saw it: changes between two batches, or while it was down, are one row. WHY says what
     is new since the row before: type_changed, joined, left, replaced (a static member came back), resubscribed,
     moved_by_plan, rebalanced (a new generation, and nothing else that is known), gone or returned. Before first_seen
-    nothing is known. GENERATION of a KIP-848 group is the group epoch.
+    nothing is known. GENERATION of a KIP-848 group is the group epoch; such a group is rebalanced when it is at rest
+    with other owners.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     now = datetime.now(tz=timezone.utc)

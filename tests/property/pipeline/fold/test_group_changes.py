@@ -39,11 +39,12 @@ def members(draw: st.DrawFn) -> list[Row]:
 def groups(draw: st.DrawFn) -> Row:
     """A group as far as it is known."""
     is_classic = draw(st.booleans())
+    state = "Stable" if is_classic else draw(st.sampled_from([None, "Stable", "Reconciling"]))
     return {
         "group_type": "classic" if is_classic else "consumer",
-        "state": "Stable" if is_classic else None,
+        "state": state,
         "generation": draw(st.none() | st.integers(1, 3)),
-        "members": draw(members()) if is_classic else draw(st.sampled_from([None, []])),
+        "members": draw(members()) if state else draw(st.sampled_from([None, []])),
         "offsets_partition": 3,
         IS_GONE: draw(st.integers(0, 3)) == 0,
     }
@@ -92,6 +93,8 @@ def expected(was: Row | None, now: Row | None, target: Any) -> tuple[Any, ...] |
     words = [] if was["group_type"] == now["group_type"] else ["type_changed"]
     is_next = now["generation"] is not None and now["generation"] != was["generation"]
     joined = left = None
+    if was["state"] and now["state"] and was["group_type"] == now["group_type"] == "consumer":
+        is_next = now["state"] == "Stable" and held(was) != held(now)
     if was["state"] and now["state"]:
         old, new = identities(was), identities(now)
         both = [(old[key], new[key]) for key in old.keys() & new.keys()]

@@ -94,6 +94,10 @@ def test_unknown_key_gets_advice(problems: Problems, text: str, expected: str) -
             "plan.groups[0].guards.cooldown_s: must be a whole number, not 1.5",
         ),
         (
+            "[[plan.groups]]\npattern = 'a'\npoke = true",
+            'plan.groups[0]: poke = true needs follow = "broker": nobody else takes a plan when the broker assigns',
+        ),
+        (
             "[[plan.groups]]\npattern = 'a'\nguards = {min_lags = 1}",
             'plan.groups[0].guards.min_lags: unknown key; did you mean "min_lag_s"?',
         ),

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from pipeline.decode.asked_groups import UNTOLD, asked_rows, listing_rows
+from pipeline.kafka.poke_member import CLIENT_ID
 from pipeline.kafka.sources.groups.ask import Commit, GroupAnswer, Member
 from pipeline.kafka.sources.groups.settings import ListedGroup, Listing
 from pipeline.name_filter import NameFilter
@@ -39,3 +40,14 @@ def test_member_of_which_nobody_knows_the_assignment_says_why() -> None:
 
     (row,) = groups.to_pylist(maps_as_pydicts="strict")
     assert [(one["assigned"], one["error"]) for one in row["members"]] == [({}, None), (None, UNTOLD)]
+
+
+def test_lagwises_own_member_is_none_of_the_group() -> None:
+    own, consumer = Member("p", None, CLIENT_ID, "/h", {}), Member("c", None, CLIENT_ID, "/h", {"t": [0]})
+
+    _, groups = asked_rows(
+        [GroupAnswer(group=GROUP, members=(own, consumer))], NameFilter((".*",)).admits, Counter()
+    )
+
+    (row,) = groups.to_pylist(maps_as_pydicts="strict")
+    assert [one["member_id"] for one in row["members"]] == ["c"]

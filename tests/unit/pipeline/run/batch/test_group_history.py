@@ -41,6 +41,29 @@ def header(position: int, epoch: int | None) -> Row:
     return group(position, 0) | fields
 
 
+def of_broker(position: int, epoch: int, *members: Row, state: str = "Stable") -> Row:
+    """A KIP-848 group, as its records leave it."""
+    return group(position, epoch, *members) | {"group_type": "consumer", "state": state}
+
+
+def planned(target: dict[str, dict[str, str]]) -> str:
+    """The memory of a group with a plan of this target."""
+    plan = PlanState(
+        epoch=1,
+        base_generation=4,
+        target=target,
+        revoked={},
+        moves=1,
+        published_at_ms=0,
+        sent_at_ms=0,
+        valid_until_ms=0,
+        lag=0,
+        drain_s=None,
+        status_at_ms=0,
+    )
+    return to_json(type(FRESH)(plan=plan))
+
+
 def tombstone(position: int, group_type: str = "classic") -> Row:
     return {
         "row_kind": "group_tombstone",
@@ -117,21 +140,8 @@ def test_member_that_subscribes_to_other_topics_is_seen(batches: StepBatches) ->
 
 
 def test_group_that_takes_its_plan_in_a_rebalance_was_moved_by_it(batches: StepBatches) -> None:
-    plan = PlanState(
-        epoch=1,
-        base_generation=4,
-        target={"a": {"t": "0-1"}, "b": {"u": ""}},
-        revoked={},
-        moves=1,
-        published_at_ms=0,
-        sent_at_ms=0,
-        valid_until_ms=0,
-        lag=0,
-        drain_s=None,
-        status_at_ms=0,
-    )
     batches.run(group(1, 4, A, B))
-    batches.driver.memory.states["g"] = to_json(type(FRESH)(plan=plan))
+    batches.driver.memory.states["g"] = planned({"a": {"t": "0-1"}, "b": {"u": ""}})
     batches.run(group(2, 5, member("a", assigned={"t": [1, 0]}), member("b")))
     batches.run(group(3, 6, member("a", assigned={"t": [0, 1]}), member("b")))
 
@@ -268,3 +278,33 @@ def after(batches: StepBatches) -> list[Row]:
     """Rows of the second batch."""
     rows: pa.Table = batches.store.arrow("group_history")
     return [row for row in rows.to_pylist() if row["batch_id"] == 1]
+
+
+def test_epochs_of_the_broker_that_move_nothing_have_no_row(batches: StepBatches) -> None:
+    batches.run(of_broker(1, 4, A, B))
+    batches.run(of_broker(2, 5, A, B, state="Assigning"))
+    batches.run(of_broker(3, 5, A, B))
+
+    assert whys(batches) == ["first_seen"]
+
+
+@pytest.mark.parametrize(("target", "why"), [({}, "rebalanced"), ({"b": {"t": "0-1"}}, "moved_by_plan")])
+def test_group_of_the_broker_has_one_row_when_it_is_at_rest_with_other_owners(
+    batches: StepBatches, target: dict[str, dict[str, str]], why: str
+) -> None:
+    none, both = member("a", assigned={}), member("b", assigned={"t": [0, 1]})
+    batches.run(of_broker(1, 4, A, B))
+    batches.driver.memory.states["g"] = planned(target)
+    batches.run(of_broker(2, 5, A, B, state="Reconciling"))
+    batches.run(of_broker(3, 5, none, B, state="Reconciling"))
+    batches.run(of_broker(4, 5, none, both))
+
+    assert whys(batches) == ["first_seen", why]
+
+
+def test_owner_that_becomes_known_is_no_rebalance(batches: StepBatches) -> None:
+    unnamed = member("a", assigned={}, error="assigned topics with these ids are unknown: x")
+    batches.run(of_broker(1, 4, unnamed, B))
+    batches.run(of_broker(2, 4, A, B))
+
+    assert whys(batches) == ["first_seen"]

@@ -1,0 +1,187 @@
+"""One poke: a member that subscribes to nothing joins a KIP-848 group and leaves, so that its broker assigns it anew.
+
+A process of its own (`command`): a question as JSON on stdin, what came of it as JSON on stdout. It ends by itself at
+its deadline, wherever it is: then the group's session timeout takes the member out. No crash of librdkafka, and nothing
+that hangs, reaches the driver.
+
+A join makes a group that is gone, and converts a classic one. No request of Kafka's joins only what is there, so the
+coordinator is asked a moment before: only a group of this protocol is joined, with the members that the plan is for.
+"""
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
+
+from pipeline.child_python import module_command
+from pipeline.kafka.asking import answer, in_words
+from pipeline.kafka.client import resolve
+from pipeline.kafka.poke_member import CLIENT_ID, NOTHING
+from pipeline.kafka.tokens import ready
+
+_POLL_S = 0.05
+_LOOK_EVERY_S = 0.1
+_GONE = "the group is gone"
+_NOBODY = {
+    ConsumerGroupState.DEAD: _GONE,
+    ConsumerGroupState.EMPTY: "the group has no member any more",
+}
+_OF_CLASSIC_MEMBERS = (
+    "group.instance.id",
+    "group.protocol.type",
+    "group.remote.assignor",
+    "heartbeat.interval.ms",
+    "partition.assignment.strategy",
+    "session.timeout.ms",
+)
+"""Properties of consumers that this member must not have, or that librdkafka takes of classic members alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a poke needs to know."""
+
+    properties: Mapping[str, str]
+    """As `client.unresolved` gives them."""
+    group_id: str
+    members: tuple[str, ...]
+    """Without one of these nothing is done."""
+    deadline_s: int
+    """Seconds after which the process ends, whatever it is at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a poke."""
+
+    why_not: str | None = None
+    """Why the group was not joined; None if it was."""
+    error: str | None = None
+    """What went wrong; None if nothing did."""
+
+
+def command() -> list[str]:
+    """The process's command line."""
+    return module_command("pipeline.kafka.poke")
+
+
+def encode(question: Question) -> str:
+    """The question as text."""
+    return json.dumps(asdict(question))
+
+
+def outcome_of(text: str) -> Outcome | None:
+    """What the process has said; None if it ended before it could."""
+    try:
+        return Outcome(**json.loads(text))
+    except (ValueError, TypeError):
+        return None
+
+
+def refusal(found: ConsumerGroupDescription | KafkaException, members: Collection[str]) -> Outcome | None:
+    """Why the group is not joined; None if it may be.
+
+    Args:
+        found: What its coordinator says of it.
+        members: See `Question`.
+    """
+    if isinstance(found, KafkaException):
+        if found.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+            return Outcome(why_not=_GONE)
+        return Outcome(error=f"its coordinator did not describe the group: {in_words(found)}")
+    if found.state in _NOBODY:
+        return Outcome(why_not=_NOBODY[found.state])
+    if found.type != ConsumerGroupType.CONSUMER:
+        return Outcome(why_not="the group is a classic one now")
+    if not set(members) <= {one.member_id for one in found.members}:
+        return Outcome(why_not="members that the plan gives partitions have left")
+    return None
+
+
+def poke(question: Question) -> Outcome:
+    """Join and leave, if the coordinator says that the group is as the question has it."""
+    properties = resolve(question.properties)
+    timeout_s = question.deadline_s / 5
+    try:
+        admin = AdminClient(ready(properties))
+        # Made first: it looks for the coordinator while that is asked about the group.
+        consumer = Consumer(ready(_consumer_properties(properties, question.group_id)))
+    except KafkaException as failure:
+        return Outcome(error=in_words(failure))
+
+    def described() -> ConsumerGroupDescription | KafkaException:
+        asked = admin.describe_consumer_groups([question.group_id], request_timeout=timeout_s)
+        try:
+            found: ConsumerGroupDescription = answer(asked[question.group_id], timeout_s)
+        except KafkaException as failure:
+            return failure
+        return found
+
+    try:
+        refused = refusal(described(), question.members)
+        return refused or _joined_and_left(consumer, described, until_s=time.monotonic() + timeout_s)
+    finally:
+        with suppress(KafkaException):
+            consumer.close()
+
+
+def _joined_and_left(
+    consumer: Consumer,
+    described: Callable[[], ConsumerGroupDescription | KafkaException],
+    *,
+    until_s: float,
+) -> Outcome:
+    """What comes of the join; whoever closes the consumer makes it leave."""
+    try:
+        consumer.subscribe([NOTHING])
+        looked_at_s = 0.0
+        while time.monotonic() < until_s:
+            message = consumer.poll(_POLL_S)
+            error = message.error() if message is not None else None
+            # What a broker refuses it refuses again; a connection that breaks off may come back.
+            if error is not None and error.code() > 0 and not error.retriable():
+                return Outcome(error=in_words(KafkaException(error)))
+            if time.monotonic() - looked_at_s >= _LOOK_EVERY_S:
+                if _is_in(described()):
+                    return Outcome()
+                looked_at_s = time.monotonic()
+    except KafkaException as failure:
+        return Outcome(error=in_words(failure))
+    return Outcome(error="the coordinator did not let it join in time")
+
+
+def _is_in(found: ConsumerGroupDescription | KafkaException) -> bool:
+    return not isinstance(found, KafkaException) and any(one.client_id == CLIENT_ID for one in found.members)
+
+
+def _consumer_properties(properties: Mapping[str, Any], group_id: str) -> dict[str, Any]:
+    kept = {name: value for name, value in properties.items() if name not in _OF_CLASSIC_MEMBERS}
+    return {
+        **kept,
+        "client.id": CLIENT_ID,
+        "group.id": group_id,
+        "group.protocol": "consumer",
+        "enable.auto.commit": "false",
+        "allow.auto.create.topics": "false",
+    }
+
+
+def main() -> None:
+    """Answer one question."""
+    given = json.load(sys.stdin)
+    question = Question(**{**given, "members": tuple(given["members"])})
+    # By the default action of the signal the process ends even where librdkafka does not come back.
+    signal.setitimer(signal.ITIMER_REAL, question.deadline_s)
+    outcome = poke(question)
+    sys.stdout.write(json.dumps(asdict(outcome)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""After plans were published: which brokers are poked, so that they take them."""
+
+import logging
+from collections.abc import Iterator, Mapping
+
+import pyarrow.compute as pc
+
+from assignor.errors import DecodeError
+from assignor.protocol.control import decode
+from pipeline.clock import now_ms
+from pipeline.planning.memory import WrittenPlan
+from pipeline.planning.pokes import GROUP_COLUMNS, is_for_broker, readers, why_not
+from pipeline.publish.pokes import Poke
+from pipeline.run.batch.intake import Settled
+
+log = logging.getLogger(__name__)
+
+
+def poke_groups(batch: Settled, plans: Mapping[str, WrittenPlan]) -> None:
+    """Have the brokers of these groups poked, where the configuration says so; no batch waits for it.
+
+    Args:
+        batch: Has published the plans.
+        plans: By group.
+    """
+    config = batch.services.config.plan
+    wanted = {
+        group_id: one.value
+        for group_id, one in plans.items()
+        if one.value is not None and config.for_group(group_id).poke
+    }
+    if wanted:
+        batch.services.pokes.request(_due(batch, wanted))
+
+
+def _due(batch: Settled, values: Mapping[str, str]) -> Iterator[Poke]:
+    stored = batch.services.store.arrow(
+        "consumer_groups", list(GROUP_COLUMNS), pc.field("group_id").isin(list(values))
+    )
+    groups = {row["group_id"]: row for row in stored.to_pylist()}
+    for group_id, value in values.items():
+        try:
+            record = decode(value.encode())
+        except DecodeError:  # of another version, which a batch that runs again has found
+            continue
+        if not is_for_broker(record):
+            continue
+        why = why_not(groups.get(group_id), record, now_ms=now_ms())
+        if why is not None:
+            log.info(
+                "the broker is not made to assign the group",
+                extra={"group": group_id, "epoch": record.epoch, "why": why},
+            )
+            continue
+        yield Poke(
+            group_id=group_id,
+            epoch=record.epoch,
+            members=tuple(sorted(readers(record))),
+            valid_until_ms=record.valid_until_ms,
+        )

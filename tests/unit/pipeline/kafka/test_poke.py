@@ -1,0 +1,68 @@
+"""When a poke's member joins, and what it is made from; what Kafka does is in the integration tests."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError, KafkaException
+
+from pipeline.kafka import poke
+from pipeline.kafka.poke import Outcome, Question, encode, outcome_of, refusal
+
+
+def described(*members: str, kind: str = "CONSUMER", state: str = "STABLE") -> Any:
+    return SimpleNamespace(
+        type=ConsumerGroupType[kind],
+        state=ConsumerGroupState[state],
+        members=[SimpleNamespace(member_id=name) for name in members],
+    )
+
+
+def test_group_with_the_members_of_the_plan_may_be_joined() -> None:
+    assert refusal(described("a", "b", "idle"), ("a", "b")) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (KafkaException(KafkaError(KafkaError.GROUP_ID_NOT_FOUND)), "the group is gone"),
+        (described(state="DEAD"), "the group is gone"),
+        (described(state="EMPTY"), "the group has no member any more"),
+        (described("a", "b", kind="CLASSIC"), "the group is a classic one now"),
+        (described("a", "b", kind="UNKNOWN"), "the group is a classic one now"),
+        (described("a"), "members that the plan gives partitions have left"),
+    ],
+)
+def test_other_group_is_not_joined(found: Any, why: str) -> None:
+    assert refusal(found, ("a", "b")) == Outcome(why_not=why)
+
+
+def test_group_is_not_joined_while_nobody_says_what_it_is() -> None:
+    refused = refusal(KafkaException(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)), ("a",))
+
+    assert refused is not None
+    assert "rights" in (refused.error or "") or "deploying-security" in (refused.error or "")
+
+
+def test_member_has_its_own_name_and_nothing_of_a_classic_member() -> None:
+    given = {
+        "client.id": "lagwise",
+        "group.instance.id": "i",
+        "session.timeout.ms": 1,
+        "ssl.ca.location": "x",
+    }
+
+    made = poke._consumer_properties(given, "g")
+
+    assert made["client.id"] == "lagwise-poke"
+    assert made["allow.auto.create.topics"] == "false"
+    assert {"group.instance.id", "session.timeout.ms"}.isdisjoint(made)
+    assert made["ssl.ca.location"] == "x"
+
+
+def test_question_says_all_and_an_answer_that_breaks_off_is_none() -> None:
+    question = Question(properties={"a": "b"}, group_id="g", members=("m",), deadline_s=3)
+
+    assert '"deadline_s": 3' in encode(question)
+    assert outcome_of("") is outcome_of('{"why') is outcome_of("[1]") is None
+    assert outcome_of('{"why_not": null, "error": "e"}\n') == Outcome(error="e")

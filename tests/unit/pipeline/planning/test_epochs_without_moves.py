@@ -1,0 +1,88 @@
+"""The epoch of a KIP-848 group rises without a move: that is no rebalance for the judge, the price, and the guards."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.planning.broker_groups import seen
+from pipeline.planning.facts import GroupFacts
+from pipeline.planning.state import FRESH, GroupState
+from tests.support.planning.broker_walk import BrokerWalk
+from tests.support.planning.facts import NOW_MS
+from tests.support.planning.plan_walk import Held
+
+OTHER: Held = {"a": {"t": (0, 2)}, "b": {"t": (1, 3)}}
+LATER_MS = NOW_MS + 600_000
+
+
+def state_of(walk: BrokerWalk) -> GroupState:
+    """Once its plan is applied."""
+    walk.take(walk.decide())
+    walk.arrive()
+    walk.decide(after_s=10)
+    return walk.state
+
+
+def looked_at(walk: BrokerWalk, state: GroupState) -> GroupState:
+    return seen(state, walk.facts(), now_ms=LATER_MS)
+
+
+def test_epoch_that_moves_nothing_is_no_rebalance() -> None:
+    walk = BrokerWalk()
+    state = state_of(walk)
+    walk.epoch = walk.target_epoch = 9
+
+    after = looked_at(walk, state)
+
+    assert after == replace(state, generation=9)
+
+
+def test_taking_the_plan_is_no_rebalance_and_the_group_settles_anew() -> None:
+    walk = BrokerWalk()
+    published = walk.decide()
+    before = walk.state
+    walk.take(published)
+
+    after = looked_at(walk, before)
+
+    assert (after.since_ms, after.rebalanced_at_ms) == (LATER_MS, before.rebalanced_at_ms)
+
+
+def test_other_target_assignment_is_a_rebalance_whatever_the_epoch() -> None:
+    walk = BrokerWalk()
+    state = state_of(walk)
+    walk.target = OTHER
+
+    after = looked_at(walk, state)
+
+    assert (after.since_ms, after.rebalanced_at_ms) == (LATER_MS, LATER_MS)
+
+
+def test_members_on_their_way_to_the_target_are_no_rebalance() -> None:
+    walk = BrokerWalk()
+    state = state_of(walk)
+    walk.target = walk.held
+    walk.held = {"a": {"t": (0,)}, "b": {"t": (2,)}}
+
+    assert looked_at(walk, state) == state
+
+
+@pytest.mark.parametrize("of_state", [FRESH, GroupState(generation=4, since_ms=1)])
+def test_state_that_remembers_no_target_counts_epochs(of_state: GroupState) -> None:
+    walk = BrokerWalk(epoch=5)
+
+    after = looked_at(walk, of_state)
+
+    assert after.generation == 5
+    assert after.rebalanced_at_ms == (LATER_MS if of_state.since_ms else 0)
+    assert after.targets_hash is not None
+
+
+def test_classic_group_is_rebalanced_by_each_generation() -> None:
+    walk = BrokerWalk()
+    state = state_of(walk)
+    classic = GroupFacts(group_id="g", group_type="classic", generation=9)
+
+    after = seen(state, classic, now_ms=LATER_MS)
+
+    assert (after.rebalanced_at_ms, after.targets_hash) == (LATER_MS, None)

@@ -1,0 +1,91 @@
+"""What a batch that has published plans asks to be poked."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline.config.model import Config, GroupRule, PlanConfig
+from pipeline.planning.memory import WrittenPlan
+from pipeline.planning.values import Published
+from pipeline.publish.pokes import Poke
+from pipeline.run.batch import pokes
+from pipeline.run.batch.pokes import poke_groups
+from tests.support.job.batches import batch_of, idle_driver
+from tests.support.job.frames import arrow, member
+from tests.support.planning.broker_walk import BrokerWalk
+from tests.support.planning.facts import NOW_MS
+
+RECORD = BrokerWalk().decide().record or ""
+GROUP: dict[str, Any] = {
+    "group_id": "g",
+    "group_type": "consumer",
+    "generation": 4,
+    "members": [member("a"), member("b")],
+}
+POKED = GroupRule(pattern="g", follow="broker", poke=True)
+
+
+class Asked:
+    """Stands for `Pokes`."""
+
+    def __init__(self) -> None:
+        self.pokes: list[Poke] = []
+
+    def request(self, pokes: Any) -> None:
+        self.pokes += pokes
+
+
+def asked(
+    monkeypatch: pytest.MonkeyPatch, value: str | None = RECORD, rule: GroupRule = POKED, **group: Any
+) -> list[Poke]:
+    monkeypatch.setattr(pokes, "now_ms", lambda: NOW_MS)
+    known, stored = Asked(), arrow("consumer_groups", GROUP | group)
+    batch = batch_of(
+        idle_driver(
+            config=Config(plan=PlanConfig(groups=(rule,))),
+            pokes=known,
+            store=SimpleNamespace(arrow=lambda _name, columns, where: stored.filter(where).select(columns)),
+        )
+    )
+    plan = Published(epoch=1, target_hash="", base_hash="", valid_until_ms=NOW_MS)
+    poke_groups(batch, {"g": WrittenPlan(plan=plan, value=value)})
+    return known.pokes
+
+
+def test_group_is_poked_for_a_plan_with_the_members_that_it_gives_partitions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (one,) = asked(monkeypatch)
+
+    assert (one.group_id, one.epoch, one.members) == ("g", 1, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [GroupRule(pattern="g", follow="broker"), GroupRule(pattern="h", follow="broker", poke=True)],
+)
+def test_group_that_nobody_has_opted_in_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, rule: GroupRule
+) -> None:
+    assert asked(monkeypatch, rule=rule) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        "{",
+        RECORD.replace('"dry_run":false', '"dry_run":true'),
+        RECORD.replace('"group_protocol":"consumer",', ""),
+    ],
+    ids=["withdrawn", "unreadable", "dry run", "classic"],
+)
+def test_record_that_no_broker_applies_pokes_nobody(
+    monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
+    assert asked(monkeypatch, value) == []
+
+
+def test_group_that_is_classic_by_now_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asked(monkeypatch, group_type="classic") == []
