@@ -202,7 +202,7 @@ class Job:
         is_of_spark = not isinstance(error, StoreError | DeltaError)
         if is_of_spark and has_ended(spark):
             self._ended()
-        elif (why := trouble_of(error)) is not None:
+        elif (why := trouble_of(error, has_been_written=self._owned is not None)) is not None:
             self._storage.until_usable(why)
         elif isinstance(error, StreamingQueryException):
             self._begin_again(spark, error)

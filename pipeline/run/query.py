@@ -127,7 +127,7 @@ class Runner:
 
     def _failure_of(self, error: BaseException) -> BaseException:
         """What the main thread is told; where the tables could not be written, as soon as they can be."""
-        why = trouble_of(error)
+        why = trouble_of(error, has_been_written=True)
         if why is None:
             return error
         try:
