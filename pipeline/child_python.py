@@ -1,4 +1,4 @@
-"""A Python process beside this one that finds modules where this one finds them."""
+"""A second Python process that finds modules where this one finds them."""
 
 import sys
 

@@ -49,7 +49,7 @@ def ranges_of(column: str, weights: Mapping[str, int], *, at_least: int, most_ro
     Args:
         column: Of the table.
         weights: Rows by value of the column.
-        at_least: So many ranges or a few more, if there are as many values.
+        at_least: This many ranges or a few more, if there are as many values.
         most_rows: Of a range of more than one value.
     """
     room = min(most_rows, -(-sum(weights.values()) // max(1, at_least)))

@@ -6,7 +6,7 @@ from pipeline.placement import placed
 from pipeline.row_ranges import Ranges, ranges_of
 
 _MOST_ROWS = 250_000
-"""So many stored rows, with what is made of them, take a worker about 1 GB."""
+"""Stored rows that, with what is made of them, take a worker about 1 GB."""
 _LEAST_ROWS = 50_000
 """To open the tables and to make a file takes longer than to fold fewer."""
 _LEAST_PARTITIONS = 2_000

@@ -1,6 +1,6 @@
 """A JSON case read with suspicion: every error names the key it is about.
 
-The form of a case is `case.schema.json` beside this module; what a schema cannot say (lists as long as the
+The form of a case is `case.schema.json` next to this module; what a schema cannot say (lists as long as the
 topic has partitions, one member per id) is checked here too.
 """
 

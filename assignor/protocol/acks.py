@@ -43,7 +43,7 @@ class Ack:
     group: str
     generation: int
     epoch: int
-    """Of the plan, >= 1."""
+    """Epoch of the plan, >= 1."""
     member: str
     """Member id of the one who says it."""
     at_ms: int

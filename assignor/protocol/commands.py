@@ -36,9 +36,9 @@ class Approval:
     """An operator wants the plan published that he has looked at, and no other."""
 
     target_hash: str
-    """Of the plan's target."""
+    """Hash of the plan's target."""
     base_hash: str
-    """Of the group that the plan starts from: from another one the same target takes other moves."""
+    """Hash of the group that the plan starts from. From another one the same target takes other moves."""
     reason: str = ""
     """For people."""
     by: str = ""
@@ -119,7 +119,7 @@ def decode(key: bytes, value: bytes | None) -> Orders:
 
     Raises:
         DecodeError: Not JSON, a field missing or of a wrong type, more than `MAX_PARTITIONS` partitions, a key
-            that is not written as `encode_key` writes it and so would stand beside the group's own record.
+            that is not written as `encode_key` writes it and so would be a second record of the group.
     """
     cluster, group = control.decode_key(key)
     if control.encode_key(cluster, group) != key:

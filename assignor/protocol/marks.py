@@ -32,9 +32,9 @@ class HandOverMark:
 
     kind: MarkKind
     generation: int
-    """Of the group."""
+    """Generation of the group."""
     epoch: int
-    """Of the plan by which the partition changes hands."""
+    """Epoch of the plan by which the partition changes hands."""
     hop: int
     """As in acknowledgements: number of the hand-over of this partition in this generation, >= 1."""
 

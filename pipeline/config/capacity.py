@@ -35,9 +35,9 @@ _DECODED_PER_S = 610_000
 _LOGS_PER_S = 100_000 / 5.4
 """Partitions whose log offsets were answered, in the slowest trigger of the largest measurement."""
 _LAG_BYTES, _LOG_BYTES, _HISTORY_BYTES = 64, 43, 24
-"""Of a row of `partition_lag`, `topic_offsets` and `lag_history`."""
+"""Size of a row of `partition_lag`, `topic_offsets` and `lag_history`."""
 _BUSY_SHARE = 0.3
-"""Of the groups: in each minute lag of a partition was another one."""
+"""Share of the groups in which the lag of a partition changed within each minute."""
 _DEFAULT_HEAP = "2g"
 _HEAP_GB, _ROWS_ON_IT, _FEW_ROWS = 2, 1_000_000, 100_000
 """The largest number of rows measured, and its heap. Smaller heaps were measured with few rows only."""
@@ -53,7 +53,7 @@ class Cluster:
     logs: int
     """Partitions of topics."""
     commits_per_s: float = 0.0
-    """Of all groups together."""
+    """Commits of all groups together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Capacity:
     """Until all log offsets are answered."""
     memory_gb: float
     latest_gb: float
-    """Of the latest tables, with what is kept for readers."""
+    """Size of the latest tables, with the versions kept for readers."""
     history_gb_a_day: float
 
 

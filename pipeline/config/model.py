@@ -65,7 +65,7 @@ class KafkaConfig(_Section):
     token_provider: Annotated[str, AfterValidator(function_name)] = ""
     """The function that gives tokens of SASL/OAUTHBEARER, as `module:function`."""
     java: Properties = Field(default={}, repr=False)
-    """Of an earlier version, which read Kafka through Spark's Java client; without effect."""
+    """From an earlier version, which read Kafka through Spark's Java client; without effect."""
 
     @field_validator("properties")
     @classmethod
@@ -153,7 +153,7 @@ class TablesConfig(_Section):
 
     @property
     def query_path(self) -> str:
-        """Folder in it that the query uses; what lies beside it is an earlier version's, of other sources."""
+        """Folder in it that the query uses; other folders next to it belong to earlier versions, with other sources."""
         return f"{self.checkpoint_path.rstrip('/')}/batches"
 
 
@@ -357,7 +357,7 @@ class ServeConfig(_Section):
     token: Annotated[str, AfterValidator(reference)] = ""
     """A reference to what an operator must know to give orders on the page; without it none can be given there."""
     origins: Annotated[tuple[Origin, ...], Field(strict=False)] = ()
-    """Of a proxy by which browsers reach the page."""
+    """Origins of proxies through which browsers reach the page."""
     hosts: Annotated[tuple[HostName, ...], Field(strict=False)] = ()
     """Names under which it answers, besides addresses and those of this machine."""
     read_token: Annotated[str, AfterValidator(reference)] = ""

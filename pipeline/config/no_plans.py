@@ -13,7 +13,7 @@ _MUCH = 0.5
 """Where one of two equal members has everything, the best plan saves half of the lag: of that and more next to none
 passes in small groups."""
 _LONG_S = 3600
-"""A price of so many seconds is paid by groups only that are hours behind."""
+"""Only groups that are hours behind pay a price of this many seconds."""
 _DAY_S = 86_400
 _TO_LOOK_S = 120
 """An operator who approves plans wants to read them first."""

@@ -11,7 +11,7 @@ LEFT_OUT = "left_out"
 
 
 class Bounded:
-    """Rows of kind 'bad' up to so many, and so many bytes, but the first one however large it is."""
+    """Rows of kind 'bad' up to a count and a size in bytes; the first one always, however large it is."""
 
     def __init__(self, *, rows: int, bytes_: int) -> None:
         self._rows = rows

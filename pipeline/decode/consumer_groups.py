@@ -1,6 +1,6 @@
 """Decode: records of KIP-848 groups, one by one, the newest of each key; they come with joins, leaves and assignments.
 
-A group is the newest record of each of its keys, so each leaves the worker as it is. Of one that cannot be read the row
+A group is the newest record of each of its keys, so each leaves the worker as it is. If one cannot be read, the row
 says why: what it replaced is no longer so, and what is so now is unknown.
 """
 

@@ -1,6 +1,6 @@
 """Decode: group records, one by one, the newest of each group; they come with rebalances, so there are few.
 
-A classic group's record is read whole. Of share and streams groups only the header record counts here: it says that
+A classic group's record is read whole. For share and streams groups only the header record counts here: it says that
 the group exists and of which type it is. KIP-848 groups stand in many records (`consumer_groups`).
 """
 
@@ -50,7 +50,7 @@ class GroupRows:
     good: list[Row] = field(default_factory=list)
     """One of each record key, the newest that says what is so now: of kind 'group', 'group_record', or a tombstone."""
     bad: list[Row] = field(default_factory=list)
-    """Of kind 'bad'."""
+    """Rows of kind 'bad'."""
     superseded: int = 0
     """Records that were not looked into, since a newer one of the same key is among the good."""
 

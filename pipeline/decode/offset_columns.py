@@ -116,7 +116,7 @@ def decode_offset_commits(key: pa.Array, value: pa.Array) -> OffsetColumns:
     offset = _merged(of_value.committed_offset, doubtful, [row.committed_offset for row in rows])
     epoch = _merged(of_value.leader_epoch, doubtful, [row.leader_epoch for row in rows])
     timestamp_ms = _merged(of_value.commit_timestamp_ms, doubtful, [row.commit_timestamp_ms for row in rows])
-    # A time that no calendar has is null, as in the scalar codec: the offset beside it counts all the same.
+    # A time that no calendar has is null, as in the scalar codec: its offset counts all the same.
     known_time = (timestamp_ms >= 0) & (timestamp_ms <= MAX_TIMESTAMP_MS)
     return OffsetColumns(
         kind=pa.array(kind),
@@ -140,7 +140,7 @@ def last_per_key(key: pa.Array, record_offset: npt.NDArray[np.int64]) -> Int64s:
 
     Args:
         key: Record keys, compared as bytes. Rows with a null key are left out.
-        record_offset: Offset of each record, in any order. Of equal ones the later row wins.
+        record_offset: Offset of each record, in any order. The later of two equal ones wins.
     """
     # Arrow hashes the bytes of the keys once; from here on a key is a small integer.
     encoded = key.dictionary_encode()

@@ -38,7 +38,7 @@ class _Found:
 
     records: Mapping[tuple[int, str], Row]
     values: Mapping[tuple[int, str], Any]
-    """Of those that can be read."""
+    """Values of the records that can be read."""
 
     def error(self, record_type: RecordType, name: str = "") -> str | None:
         """Why the record cannot be read; None where it can, and where there is none."""

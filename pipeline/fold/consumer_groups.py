@@ -99,7 +99,7 @@ class _Known:
     """By type and key."""
     offsets_partition: int | None
     position: int
-    """Of the newest record that it is made from; -1 where any record is newer."""
+    """Position of the newest record that it is made from; -1 where any record is newer."""
     is_partial: bool = False
     is_unread: bool = False
     """An earlier version has passed over its records; they are read again, and until then what is stored stays."""
@@ -129,7 +129,7 @@ class _Known:
         )
 
     def row(self, topic_names: TopicNames) -> Row:
-        """Of `GROUP_EVENTS`, but for the name."""
+        """A row of `GROUP_EVENTS` without the name."""
         content: dict[str, Any] = {"group_type": "consumer"}
         if self.records:
             content = group_row(self.records.values(), topic_names)

@@ -83,7 +83,7 @@ class _MemberChanges:
     resubscribed: Int64s
 
     def words(self, groups: int) -> dict[str, Bools]:
-        """What happened in which of so many groups."""
+        """What happened in which of these groups."""
         rows = {
             "joined": np.array(list(self.joined), np.int64),
             "left": np.array(list(self.left), np.int64),

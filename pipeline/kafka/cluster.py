@@ -45,7 +45,7 @@ class Cluster:
     topics: tuple[str, ...]
     """Whose records the stream reads."""
     configs: TopicConfigs
-    """Of these topics, and of the control topic."""
+    """Settings of these topics and of the control topic."""
     hidden: str | None = None
     """Why the offsets topic is not read, where the cluster was to say whether it can be."""
 

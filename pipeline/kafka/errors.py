@@ -56,7 +56,7 @@ Reason: TypeAlias = Callable[[], KafkaError | None]
 
 
 class _BrokerErrors:
-    """Errors that a client reports beside the answers to its calls."""
+    """Errors that a client reports apart from the answers to its calls."""
 
     def __init__(self) -> None:
         self._last: KafkaError | None = None

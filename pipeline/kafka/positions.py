@@ -26,9 +26,9 @@ class Position:
     """Where reading goes on."""
 
     offset: int
-    """Of the next record to read."""
+    """Offset of the next record to read."""
     leader_epoch: int = UNKNOWN_EPOCH
-    """Of the last record read: with it Kafka sees whether the log was truncated behind it (KIP-320)."""
+    """Epoch of the last record read. It lets Kafka see whether the log was truncated behind it (KIP-320)."""
     at_end_ms: int = 0
     """When it was last at the end of its log, or reading began. Tombstones written since are kept for a while only."""
 
@@ -45,7 +45,7 @@ class End:
 
 
 Answer: TypeAlias = End | str
-"""Of the leader; a text says why there is none."""
+"""The leader's answer, or why there is none."""
 Positions: TypeAlias = Mapping[PartitionKey, Position]
 
 
@@ -75,9 +75,9 @@ class Intake:
     left: int = 0
     """Records that the limit leaves for the batches to come."""
     beheaded: frozenset[PartitionKey] = frozenset()
-    """Of `reread`: logs that have lost their beginning, so that what they do not hold may be true all the same."""
+    """Those of `reread` whose logs have lost their beginning, so that rows they no longer hold may still be true."""
     impatient: tuple[PartitionKey, ...] = ()
-    """Of `reread`: read by the batch before, and yet their tombstones are kept for a shorter time than since then."""
+    """Those of `reread` that the previous batch read, longer ago than their tombstones are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class Limits:
     """What bounds a batch's reading, and the trust in a position."""
 
     most_records: int
-    """Of all spans together; a large backlog is shared out in proportion."""
+    """Limit for all spans together; they share a large backlog in proportion."""
     tombstones_kept_ms: Mapping[str, int | None]
     """`delete.retention.ms` by topic: a reader that was away for longer may have missed a deletion; None is unknown."""
     tolerated_ms: int

@@ -21,9 +21,9 @@ log = logging.getLogger(__name__)
 CALLBACK = "oauth_cb"
 """The property of confluent-kafka."""
 _RENEWED_AFTER_SHARE = 0.7
-"""Of a token's life: before librdkafka asks for the next, so that it is never given the same again."""
+"""Share of a token's life after which it is renewed: before librdkafka asks, so it never gets the same one again."""
 _HUNG_S = 60.0
-"""After that another call is begun beside one that has not returned; after the second one twice the time, and so on."""
+"""After that a second call begins while the first has not returned; after the second one twice the time, and so on."""
 _TROUBLE_S = 30.0
 """A failure is news for so long; librdkafka asks again ten seconds after one."""
 # What librdkafka takes for a failure, without an exception of Python in a thread of its own.

@@ -90,7 +90,7 @@ class TopicConfigs:
 
     @property
     def max_record_bytes(self) -> int:
-        """Of a control record: `control.max_record_bytes`, or what the topic is known to allow if that is less."""
+        """Size limit of a control record: `control.max_record_bytes`, or the topic's, if known and smaller."""
         wanted = self._control.max_record_bytes
         largest = self._found.get(self._control.topic, {}).get(LARGEST_RECORD)
         return wanted if largest is None else min(wanted, int(largest) - AROUND_BYTES)

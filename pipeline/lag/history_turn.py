@@ -34,7 +34,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HistoryTurn:
-    """Of each partition, its newest row in the history, this one included."""
+    """The newest row of each partition in the history, this one included."""
 
     at_ms: Int64s
     """When; now where it is due."""

@@ -51,7 +51,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
 
     Args:
         batch: `fold.commits.fold_commits`, with the partition's `log`.
-        settings: What they depend on beside it.
+        settings: What they depend on in addition.
     """
     old, log = batch["old"], batch["log"]
     # An unknown topic is not a deleted one: this user may not be allowed to describe it.

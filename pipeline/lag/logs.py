@@ -33,7 +33,7 @@ def measured_logs(batch: pa.RecordBatch, settings: TopicSettings) -> dict[str, p
 
     Args:
         batch: `fold.topic_offsets.fold_topic_offsets`.
-        settings: What they depend on beside it.
+        settings: What they depend on in addition.
     """
     old, new = batch["old"], batch["new"]
     known = samples.from_arrow(field(old, "samples"))

@@ -1,4 +1,4 @@
-"""Lag: what the measures depend on beside the rows; made by the driver, taken by the kernels in tasks."""
+"""Lag: what the measures depend on in addition to the rows; the driver makes it, the kernels in tasks use it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

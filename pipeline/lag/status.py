@@ -59,7 +59,7 @@ STATUS_NAMES: Final = tuple(status.name for status in Status)
 
 
 class Offsets(NamedTuple):
-    """Of each partition, or UNKNOWN."""
+    """Offsets of each partition, or UNKNOWN."""
 
     committed: Int64s
     log_start: Int64s

@@ -1,6 +1,6 @@
 """Measure: lag, age, rates and status of what was folded.
 
-The rules are those of the modules beside it; this module only brings columns to them and back.
+The rules are in its sibling modules; this module only converts columns to their input and back.
 """
 
 from collections.abc import Callable

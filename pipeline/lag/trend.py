@@ -40,7 +40,7 @@ class TrendPace:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trend:
-    """Of P partitions."""
+    """Trends of P partitions."""
 
     code: Int8s
     """``[P]``."""

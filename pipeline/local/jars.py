@@ -45,7 +45,7 @@ Report = Callable[[str], None]
 
 
 def resolve_for_spark(coordinates: tuple[str, ...], *, report: Report | None = None) -> tuple[Path, ...]:
-    """The jars a Spark session needs for these packages beside those that pyspark ships, sorted.
+    """The jars that a Spark session needs for these packages in addition to those that pyspark ships, sorted.
 
     Raises:
         MissingDependencyError: As `resolve`.
@@ -85,7 +85,7 @@ def cache_home() -> Path:
 
 
 def _fill(target: Path, module: str, ivy_cache: Path, coordinates: tuple[str, ...], report: Report) -> None:
-    """Make the set beside its place and move it there as a whole: a half-filled folder is never seen."""
+    """Make the set next to its place and move it there as a whole, so that nobody sees a half-filled folder."""
     report(f"Downloading {', '.join(coordinates)}; this happens once")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="partial-") as scratch:
         ivy_file = Path(scratch, "ivy.xml")

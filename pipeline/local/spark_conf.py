@@ -33,7 +33,7 @@ _EARLIER_NAMES = {
 
 # As java.util.Properties reads them, but for characters that are written as \t, \n or \u0020.
 _LINE = re.compile(r"[ \t\f]*(?:[#!].*|((?:[^\\\n]|\\.|\\\n)*))\n?")
-"""Of a comment, which ends with its line, or of a property, which goes on after a backslash."""
+"""A comment, which ends with its line, or a property, which continues after a backslash."""
 _LINE_GOES_ON = re.compile(r"\\\n[ \t\f]*")
 _PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)\s*[=:]?\s*(.*?)\s*")
 _ESCAPED = re.compile(r"\\(.)")

@@ -42,7 +42,7 @@ def make_archives(
     """Make those that are not there; without them everything works, and starts in twice the time.
 
     Args:
-        spark_jars: What Spark needs beside the jars that pyspark ships.
+        spark_jars: What Spark needs in addition to the jars that pyspark ships.
         kafka_jars: The broker's.
         report: Told what is being done, and why it could not be.
     """
@@ -53,7 +53,7 @@ def make_archives(
     report("Rehearsing a start of Kafka and Spark, so that later ones take half the time; this happens once")
     try:
         kafka.parent.mkdir(parents=True, exist_ok=True)
-        # Beside their place: a rename does not cross file systems.
+        # Next to their place: a rename does not cross file systems.
         with tempfile.TemporaryDirectory(prefix="partial-", dir=kafka.parent) as scratch:
             _make(Path(scratch), spark, kafka, spark_jars, report)
     except (

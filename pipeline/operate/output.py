@@ -9,7 +9,7 @@ import json
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -22,6 +22,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from pipeline.operate.statuses import STATUSES
 
 Row = dict[str, Any]
 Format = Literal["table", "json", "csv"]
@@ -45,15 +47,9 @@ _TO_BE_QUOTED = frozenset(',"\r\n')
 _MOST_ROWS_IN_COLOUR = 500
 _PROGRESS_AFTER_S = 2.0
 _SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+_COLOURS = {"good": "green", "fair": "yellow", "bad": "red", "none": "dim"}
 STYLES = {
-    "OK": "green",
-    "WARN": "yellow",
-    "REWIND": "yellow",
-    "NOT_COMMITTED": "yellow",
-    "STALL": "red",
-    "STOP": "red",
-    "EXPIRED": "red",
-    "DELETED": "dim",
+    **{status: _COLOURS[one.level] for status, one in STATUSES.items()},
     "publish": "green",
     "abstain": "yellow",
     "awaiting_approval": "yellow",
@@ -78,18 +74,37 @@ def names(columns: Sequence[Column]) -> list[str]:
     return list(dict.fromkeys(column.name for column in columns))
 
 
-def show(rows: pa.Table, columns: Sequence[Column], *, output: Format, wide: bool = False) -> None:
+def show(
+    rows: pa.Table | Sequence[Row], columns: Sequence[Column], *, output: Format, wide: bool = False
+) -> None:
     """Print `rows` to stdout in the order they are in."""
+    if output == "table":
+        _show_text(_each(rows), [column for column in columns if wide or not column.is_wide])
+        return
+    wanted = names(columns)
+    chosen = ({name: row[name] for name in wanted} for row in _each(rows, wanted))
     if output == "json":
-        _show_json(rows.select(names(columns)))
-    elif output == "csv":
-        _show_csv(rows.select(names(columns)))
+        _show_json(chosen)
     else:
-        _show_text(rows, [column for column in columns if wide or not column.is_wide])
+        _show_csv(wanted, chosen)
+
+
+def end_without(rows: Sized, otherwise: str) -> None:
+    """Go on if there are rows; otherwise say so on stderr and end with status 1, as every listing does."""
+    if not len(rows):
+        note(otherwise)
+        raise typer.Exit(1)
+
+
+def _each(rows: pa.Table | Sequence[Row], wanted: Sequence[str] | None = None) -> Iterable[Row]:
+    """The rows as dictionaries; of a table, only the wanted columns are converted."""
+    if isinstance(rows, pa.Table):
+        return iterate(rows if wanted is None else rows.select(wanted))
+    return rows
 
 
 def note(text: str) -> None:
-    """Tell something beside the rows, on stderr, so that a pipe holds rows only."""
+    """Print a remark on stderr, so that a pipe holds rows only."""
     typer.echo(text, err=True)
 
 
@@ -112,12 +127,10 @@ def _printable(text: str) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
 
 
-def span_text(seconds: float) -> str:
-    """So many seconds, in the unit in which people say them."""
-    for size, unit in _SPANS:
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+def span_text(seconds: float, *, decimals: int = 0) -> str:
+    """A span of time in the largest unit of which it has two at least."""
+    size, unit = next((one for one in _SPANS if seconds >= 2 * one[0]), (1, "s"))
+    return f"{seconds / size:.{decimals}f} {unit}"
 
 
 def iterate(rows: pa.Table) -> Iterator[Row]:
@@ -174,18 +187,18 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _show_json(rows: pa.Table) -> None:
+def _show_json(rows: Iterable[Row]) -> None:
     separator = "["
-    for row in iterate(rows):
+    for row in rows:
         sys.stdout.write(f"{separator}\n  {json_text(row)}")
         separator = ","
-    sys.stdout.write("\n]\n" if rows.num_rows else "[]\n")
+    sys.stdout.write("\n]\n" if separator == "," else "[]\n")
 
 
-def _show_csv(rows: pa.Table) -> None:
+def _show_csv(header: Sequence[str], rows: Iterable[Row]) -> None:
     cell = _csv_cell_on_terminal if sys.stdout.isatty() else _csv_cell
-    sys.stdout.write(_csv_line(rows.column_names))
-    sys.stdout.writelines(_csv_line(map(cell, row.values())) for row in iterate(rows))
+    sys.stdout.write(_csv_line(header))
+    sys.stdout.writelines(_csv_line(map(cell, row.values())) for row in rows)
 
 
 def _csv_line(cells: Iterable[Any]) -> str:
@@ -209,16 +222,15 @@ def _csv_cell(value: Any) -> Any:
     return json_value(value) if isinstance(value, date | timedelta | bytes) else value
 
 
-def _show_text(rows: pa.Table, columns: Sequence[Column]) -> None:
+def _show_text(rows: Iterable[Row], columns: Sequence[Column]) -> None:
     lines = [
-        [column.cell(row) if column.cell else plain(row[column.name]) for column in columns]
-        for row in iterate(rows)
+        [column.cell(row) if column.cell else plain(row[column.name]) for column in columns] for row in rows
     ]
     console = Console(markup=False, emoji=False, highlight=False)
     if console.is_terminal and len(lines) <= _MOST_ROWS_IN_COLOUR:
         console.print(_coloured(columns, lines))
     else:
-        sys.stdout.writelines(_aligned(columns, lines))
+        sys.stdout.writelines(f"{line}\n" for line in aligned(columns, lines))
 
 
 def _coloured(columns: Sequence[Column], lines: Iterable[Sequence[str]]) -> Table:
@@ -230,7 +242,8 @@ def _coloured(columns: Sequence[Column], lines: Iterable[Sequence[str]]) -> Tabl
     return table
 
 
-def _aligned(columns: Sequence[Column], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+def aligned(columns: Sequence[Column], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The headers and the lines with each column as wide as its widest cell, numbers on the right."""
     headers = [column.header for column in columns]
     widths = [max(map(len, cells)) for cells in zip(headers, *lines, strict=True)]
     for line in (headers, *lines):
@@ -238,4 +251,4 @@ def _aligned(columns: Sequence[Column], lines: Sequence[Sequence[str]]) -> Itera
             cell.rjust(width) if column.is_number else cell.ljust(width)
             for cell, width, column in zip(line, widths, columns, strict=True)
         )
-        yield "  ".join(cells).rstrip() + "\n"
+        yield "  ".join(cells).rstrip()

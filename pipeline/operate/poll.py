@@ -1,15 +1,30 @@
-"""Messages of an assigned consumer, up to the end or endlessly."""
+"""Topics read whole, without a group: all their partitions, and their messages up to the end or endlessly."""
 
 import math
 import time
 from collections.abc import Iterator
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka.errors import error_of_call
 
 _POLL_S = 0.5
+
+
+def assign_all(consumer: Consumer, topic: str, *, offset: int, timeout_s: float) -> int:
+    """Let the consumer read every partition of the topic from this offset; how many there are.
+
+    Raises:
+        KafkaException: No broker answers.
+        AccessRefusedError: This user may not read it.
+        BrokerUnavailableError: There is no such topic, or it has no leader.
+    """
+    found = consumer.list_topics(topic, timeout=timeout_s).topics[topic]
+    if found.error is not None:
+        raise error_of_call(f"topic {topic} cannot be read", found.error)
+    consumer.assign([TopicPartition(topic, number, offset) for number in sorted(found.partitions)])
+    return len(found.partitions)
 
 
 def messages(

@@ -24,7 +24,8 @@ _LOG_SETTINGS = _RUN / "log4j2.properties"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 _FORGOTTEN_AFTER = {
-    # A job runs for weeks: without a time YARN ends it after so many executors, and drivers, in all its life.
+    # A job runs for weeks: without it, failures of executors and drivers add up over all that time
+    # until YARN ends the job.
     "spark.executor.failuresValidityInterval": "1h",
     "spark.yarn.am.attemptFailuresValidityInterval": "1h",
 }
@@ -46,7 +47,7 @@ class Submission(NamedTuple):
     is_cluster: bool
     """The driver is on some host of the cluster: it has what is shipped, in its working folder, and nothing else."""
     python: str
-    """Of executors, and of a driver in the cluster."""
+    """Python of executors, and of a driver in the cluster."""
     command: tuple[str, ...]
 
 
@@ -88,7 +89,7 @@ def submission(arguments: Sequence[str], environment: Mapping[str, str], brought
 
 
 def _config_of(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """The file of the configuration, and the arguments beside it."""
+    """The file of the configuration, and the other arguments."""
     parser = argparse.ArgumentParser(
         "submit.sh",
         usage="deploy/submit.sh --config FILE [--once | --standby]",

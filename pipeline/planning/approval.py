@@ -44,7 +44,7 @@ class Outlook:
     action: Action
     """`WAIT`, `PUBLISH`, or `PLAN` where nothing waits any more."""
     target: Target | None = None
-    """Of the plan that waits or is to be published."""
+    """Target of the plan that waits or will be published."""
     approval: Approval | None = None
     """An approval that this decision answers."""
     refusal: str | None = None
@@ -134,7 +134,7 @@ def answered(state: GroupState, outlook: Outlook) -> GroupState:
 
 
 def with_refusal(decision: Decision, outlook: Outlook) -> Decision:
-    """The decision, which says beside its own reason why an approval is refused."""
+    """The decision, with the reason why an approval is refused added to its own."""
     if outlook.approval is None or outlook.refusal is None:
         return decision
     refused = reasons.approval_refused(outlook.approval.by, outlook.refusal)

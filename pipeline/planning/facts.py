@@ -68,9 +68,9 @@ class GroupFacts:
     protocol_type: str | None = None
     assignor: str | None = None
     generation: int | None = None
-    """Of a KIP-848 group: its group epoch."""
+    """For a KIP-848 group, its group epoch."""
     target_epoch: int | None = None
-    """Of a KIP-848 group: epoch of its target assignment."""
+    """For a KIP-848 group, the epoch of its target assignment."""
     members: tuple[MemberFacts, ...] = ()
     provisional: str | None = None
     """Why the group's state may be incomplete; None when it is complete."""
@@ -151,7 +151,7 @@ class Rules:
     max_record_bytes: int
     """Largest control record."""
     half_life_ms: int
-    """Of the moving averages that rates are (`rates.half_life_s`)."""
+    """Half-life of the moving averages that rates are (`rates.half_life_s`)."""
     guards: Guards
     least_epoch: int
     """No plan is sent under a lower one (`values.next_epoch`)."""

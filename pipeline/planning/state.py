@@ -109,7 +109,7 @@ class PlanState:
     """The newest published plan of a group, and what became of it."""
 
     epoch: int
-    """Of its newest publication; a plan that goes on is published again."""
+    """Epoch of its newest publication; a plan that goes on is published again."""
     base_generation: int
     target: Ranges
     revoked: Ranges
@@ -121,9 +121,9 @@ class PlanState:
     moves: int
     """Partitions that change hands, made or to be made, those that nobody had included."""
     published_at_ms: int
-    """Of its first publication."""
+    """Time of its first publication."""
     sent_at_ms: int
-    """Of its newest publication."""
+    """Time of its newest publication."""
     valid_until_ms: int
     """When it expires; put off by each publication after which something has moved."""
     lag: int
@@ -185,7 +185,7 @@ class WaitingPlan:
     """What the strategy and the planner say about the target."""
     target_hash: str
     base_hash: str
-    """Of the group that its moves start from."""
+    """Hash of the group that its moves start from."""
     base_generation: int | None
     since_ms: int
     """Since when it waits: a plan that expires and is made again with the same hashes waits on."""
@@ -279,7 +279,7 @@ class GroupState:
 
 
 FRESH = GroupState()
-"""Of a group that was never decided about."""
+"""State of a group without any decision."""
 
 
 def partition_key(topic: str, partition: int) -> str:

@@ -72,7 +72,7 @@ class Target:
     unassigned: Ranges
     """Reason -> topic -> ranges of the partitions that stay without an owner."""
     base_hash: str
-    """Of the members, their subscriptions and partitions."""
+    """Hash of the members, their subscriptions and partitions."""
     target_hash: str
     figures: Figures
 
@@ -147,22 +147,22 @@ class Decision:
 
     @property
     def moves(self) -> tuple[Move, ...]:
-        """Of the target."""
+        """Moves of the target."""
         return self.target.moves if self.target is not None else ()
 
     @property
     def assignment(self) -> Ranges | None:
-        """Of the target, by member."""
+        """Partitions of the target, by member."""
         return self.target.by_member if self.target is not None else None
 
     @property
     def figures(self) -> Figures:
-        """Of the target."""
+        """Figures of the target."""
         return self.target.figures if self.target is not None else Figures()
 
     @property
     def target_hash(self) -> str | None:
-        """Of the target; empty in a withdrawal: the hash of no group, so that what follows differs."""
+        """Hash of the target; empty in a withdrawal, which is the hash of no group, so that the next target differs."""
         if self.target is not None:
             return self.target.target_hash
         return "" if self.sent is not None else None
@@ -176,17 +176,17 @@ class Decision:
 
     @property
     def epoch(self) -> int | None:
-        """Of what is sent."""
+        """Epoch of the record that is sent."""
         return self.sent.epoch if self.sent is not None else None
 
     @property
     def record(self) -> str | None:
-        """Of what is sent."""
+        """The record that is sent, as text."""
         return self.sent.record if self.sent is not None else None
 
     @property
     def valid_until_ms(self) -> int | None:
-        """Of what is sent, or of what waits for approval."""
+        """Validity of the plan that is sent or waits for approval."""
         if self.sent is not None:
             return self.sent.valid_until_ms
         return self._waiting.valid_until_ms if self._waiting is not None else None

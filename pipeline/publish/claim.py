@@ -25,7 +25,7 @@ class Claim:
     """Name of the driver: host, process and start time."""
     host: str
     root: str
-    """Of the tables, as its host finds them."""
+    """Root of the tables, as its host finds them."""
     tables_id: str
     """Delta's id of the tables: a copy has the same one, tables that are made anew another one."""
 

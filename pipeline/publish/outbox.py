@@ -223,7 +223,7 @@ class Publisher:
         if other is not None:
             raise FencedError(
                 f"driver {other.owner} publishes plans for cluster {self.cluster}, from the tables under {other.root} "
-                f"of host {other.host}; this one does not start beside it: set plan.dry_run = true for a trial, or "
+                f"of host {other.host}; this one does not start alongside it: set plan.dry_run = true for a trial, or "
                 "stop that driver and start this one with --take-over"
             )
 

@@ -47,7 +47,7 @@ class NewestPlans(NamedTuple):
     """What the history says of the plans before a start, by group."""
 
     plans: Mapping[str, Published]
-    """Of the highest epoch."""
+    """Plans with the highest epoch."""
     to_send: Mapping[str, WrittenPlan]
     """Those of them that are to be sent if they never were."""
 

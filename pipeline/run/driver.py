@@ -42,7 +42,7 @@ class Services:
     hidden: str | None = None
     """Why the offsets topic is not among them, where `source.offsets = "auto"` would rather have it."""
     configs: TopicConfigs
-    """Of the topics that the job reads, and of the control topic."""
+    """Settings of the topics that the job reads, and of the control topic."""
     migration: Callable[[], Migration] = lambda: "unknown"
     """Whether the brokers would migrate a classic group online, now or a moment ago."""
     retention: Callable[[Iterable[str]], Mapping[str, int]] = lambda _topics: {}
@@ -86,7 +86,7 @@ class Driver:
     replay: ReplayContext = field(default_factory=ReplayContext)
     memory: PlanMemory = field(default_factory=PlanMemory)
     versions: dict[str, int] = field(default_factory=dict)
-    """Of tables that were not written since they were asked."""
+    """Versions of tables that have not been written since they were read."""
     maintenance: Round = field(default_factory=Round)
     monitor: Monitor = field(default_factory=Monitor)
 

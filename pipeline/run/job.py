@@ -111,9 +111,9 @@ class Job:
         self._read_on_at_s: float | None = None
         """When a batch last came further in some log."""
         self._failures = 0
-        """Of the query, in a row, without a batch in between."""
+        """Failures of the query in a row, without a batch in between."""
         self._refusals = 0
-        """Of this user by the cluster, in a row."""
+        """How often in a row the cluster has refused this user."""
         self._waits = 0
         """For the cluster, in a row, without a batch in between."""
         self._owned: tuple[Store, str] | None = None

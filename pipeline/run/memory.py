@@ -23,7 +23,7 @@ class Memory:
     """What a driver starts from."""
 
     stamp: Stamp | None
-    """Of the newest batch; null when there was none."""
+    """Stamp of the newest batch; None if there was none."""
     doubt: str | None
     """Why its positions do not count."""
     is_new_cluster: bool

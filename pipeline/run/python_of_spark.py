@@ -1,4 +1,4 @@
-"""The Python that Spark starts beside the driver for a source in Python: the one that executors have, by the same path.
+"""The Python that Spark starts next to the driver for a source in Python: that of executors, by the same path.
 
 Spark knows one path for both. The Python of executors that were sent an environment is relative to their working folder
 (`./environment/bin/python`), and a driver that is no container of YARN was sent none.

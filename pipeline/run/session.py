@@ -201,6 +201,6 @@ def shared_classes(jars: tuple[Path, ...]) -> tuple[str, ...]:
     """Java options by which a driver on this machine takes the archive of its classes; none without one.
 
     Args:
-        jars: Those that it brings beside pyspark's own.
+        jars: Those that it brings in addition to pyspark's own.
     """
     return class_data.use(class_data.archive("spark", class_data.spark_class_path(jars)))

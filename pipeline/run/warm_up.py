@@ -22,7 +22,7 @@ def _run(spark: SparkSession) -> None:
         spark.sparkContext.setJobDescription("start the Python of tasks")
         spark.range(1, numPartitions=1).mapInArrow(_nothing, schema="id long").toArrow()
     except (PySparkException, Py4JError, OSError) as error:
-        # The first batch meets the same, and tells of it.
+        # The first batch fails in the same way, and reports it.
         log.debug("the Python of tasks could not be started ahead", extra={"error": str(error)})
 
 

@@ -108,7 +108,7 @@ class _Alone:
         )
 
     def _ends(self) -> dict[PartitionKey, End]:
-        """Of every log.
+        """Ends of every log.
 
         Raises:
             BrokerUnavailableError: A leader does not answer.

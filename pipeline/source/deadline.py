@@ -12,7 +12,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 CLIENT_S = 60.0
-"""What a client may need beside the brokers' time, on a machine that has other things to do."""
+"""What a client may need in addition to the brokers' time, on a busy machine."""
 TABLES_S = 600.0
 """What a task may need for its tables; it usually takes seconds."""
 

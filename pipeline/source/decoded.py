@@ -33,7 +33,7 @@ _FAMILIES = (
 _SCHEMAS = (*(pa.schema([ARROW.field(name) for name in names]) for _, names in _FAMILIES), ARROW)
 _LOG_ENDS = 3
 _ROWS_A_BATCH = 50_000
-"""Of those that go to Spark, which takes a batch of Arrow apart at once."""
+"""Rows that go to Spark, which unpacks a batch of Arrow at once."""
 
 
 @dataclass(frozen=True, slots=True)

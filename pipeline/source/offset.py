@@ -21,14 +21,14 @@ class SourceOffset:
     tick: int
     """Names the batch: when it was chosen, in ms since 1970, and later than that of any batch before it."""
     made_from: str
-    """Of which state of the tables (`state_of`)."""
+    """The state of the tables that it is made from (`state_of`)."""
     cluster_id: str = ""
     """Kafka's id of the cluster that it reads."""
     chosen_by: str = ""
     """Name of the query that has chosen it; each start of the driver has another one."""
     intake: Intake = field(default_factory=Intake)
     answers: Mapping[PartitionKey, Answer] = field(default_factory=dict)
-    """What the leaders said of every log."""
+    """The leaders' answer about every log."""
     failure: tuple[str, str] | None = None
     """Name and text of the `PipelineError` for which nothing could be chosen."""
 

@@ -27,7 +27,7 @@ class Part(InputPartition):
     """What one task reads."""
 
     offset: Json | None = None
-    """Of the batch; one of its tasks hands it on to the driver."""
+    """Offset of the batch; one of its tasks passes it to the driver."""
     spans: tuple[Span, ...] = ()
     listing: Listing | None = None
     """All groups; one of the tasks hands them on."""

@@ -1,4 +1,4 @@
-"""Source: what the next batch reads, chosen in the process that Spark starts for it beside the driver.
+"""Source: what the next batch reads, chosen in the process that Spark starts for it next to the driver.
 
 Nothing is known here that the tables and the brokers do not say: the process may die at any moment. What cannot be
 asked is told to the driver as the failure of the batch.
@@ -130,7 +130,7 @@ class Planner:
         try:
             stamp = self._stamps(_READ_UP_TO)
         except STORAGE_ERRORS:
-            # The next batch is due anyway, and tells of it.
+            # The next batch is due anyway, and reports it.
             return
         if stamp is None or stamp.tick != last.tick:
             return

@@ -75,7 +75,7 @@ def _committed(batch: pa.RecordBatch) -> Iterator[PartitionKey]:
 def _log_ends(
     settings: SourceSettings, share: Share | None, committed: set[PartitionKey], crash: str | None
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of log ends of a share, and of what was committed beside it as far as the brokers answer for that."""
+    """Rows of the log ends of a share, and of its commits as far as the brokers answer."""
     if share is None and not committed:
         return
     own = share or Share()

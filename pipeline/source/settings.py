@@ -24,18 +24,18 @@ class SourceSettings:
     properties: Mapping[str, str]
     """librdkafka properties; references to secrets are still unresolved."""
     storage_options: Mapping[str, str] = field(default_factory=dict)
-    """Of the tables; references to secrets are still unresolved."""
+    """Options for the store of the tables; references to secrets are still unresolved."""
     root: str
     """Folder of the tables, by which the source knows where reading goes on."""
     topics: tuple[str, ...]
     """Logs that are read: the offsets topic, and those of control messages."""
     filters: Filters
     isolation: str
-    """Of the log ends."""
+    """Isolation level of the log ends."""
     timeout_s: float
     """For the brokers to answer."""
     most_records: int
-    """Of a batch."""
+    """Records that a batch reads at most."""
     most_log_end_tasks: int
     """Tasks that ask for log ends; 0 for as many as Spark runs at once."""
     interval_s: float
@@ -55,7 +55,7 @@ class SourceSettings:
     group_max_age_s: float = 0
     """How old the answer about a group may be whose commits have been the same for as long."""
     collapses: bool = True
-    """Of several records of a key a task hands on the newest; without it, every one."""
+    """A task passes on only the newest of several records of a key; without it, all of them."""
 
     @property
     def choosing_s(self) -> float:

@@ -1,6 +1,6 @@
 """A copy of the tables that is whole, made while a driver writes them: no more than files, and no driver is asked.
 
-Of each table one version is copied: the files of that version, which stay for `tables.retention_hours` after they
+One version of each table is copied: the files of that version, which stay for `tables.retention_hours` after they
 were replaced, and its log up to there. What is no part of it (newer commits, half-written files) is left out, and so
 are the checkpoint, which only numbers batches, and the driver's sign of life.
 """
@@ -50,7 +50,7 @@ class Copied:
     name: str
     version: int
     bytes_: int
-    """Of data files."""
+    """Size of the data files."""
 
 
 def back_up(tables: Tables, target: Path) -> Iterator[Copied]:

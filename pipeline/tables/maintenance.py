@@ -66,7 +66,7 @@ _FILE_BYTES = 32 * 2**20
 that is nearly full and what came since takes a second or two (`deploy/docs/performance.md`, Upkeep)."""
 _MOST_S = 2.0
 _MAY_TAKE = 2.0
-"""So many times as long as it took last, on a machine that has other things to do."""
+"""Factor on how long it took last time, for a busy machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +191,7 @@ def _clean(kept: Kept, table: Table, _now: datetime) -> int:
 def _sweep(table: Path) -> int:
     """Remove checksums of files that are gone; delta-rs does not know them, and there are five to a commit.
 
-    Hadoop keeps one beside each file of a local disk (`.NAME.crc`), Delta one for each version of its log (`N.crc`).
+    Hadoop keeps one for each file of a local disk (`.NAME.crc`), Delta one for each version of its log (`N.crc`).
     """
     removed = 0
     # Backwards, so that Delta's checksum goes before Hadoop's checksum of it.

@@ -58,7 +58,7 @@ class OpenTable:
 
     @property
     def stamp(self) -> Stamp | None:
-        """Of the newest batch that has written the table; None when none has.
+        """Stamp of the newest batch that has written the table; None if none has.
 
         Raises:
             StoreError: Its log cannot be read.

@@ -58,11 +58,11 @@ class Stamp:
     brokers: int | None = None
     """Live ones when the batch listed topics; null when that is unknown."""
     beheaded: tuple[PartitionKey, ...] = ()
-    """Of `reread`: logs that have lost their beginning (`positions.Intake`)."""
+    """Those of `reread` whose logs have lost their beginning (`positions.Intake`)."""
     remarks: tuple[str, ...] = ()
     """What an operator should know of the rows, or of how they are read, though it keeps nothing from working."""
     versions: Mapping[str, int] = field(default_factory=dict)
-    """Of the tables that `partition_lag` goes with, when it was written."""
+    """Versions of the tables that `partition_lag` was written with."""
     tick: int = 0
     """Names the batch in Spark's checkpoint (`source.offset`); 0 in tables of a version that read without a source."""
     distrusted: tuple[tuple[str, int, str], ...] = ()
@@ -149,5 +149,5 @@ def _decoded(text: str, handle: DeltaTable) -> Stamp:
 
 
 def _newest_metadata(history: list[dict[str, Any]]) -> str | None:
-    """Of the commits of a table, newest first."""
+    """Find the newest metadata in the commits of a table, newest first."""
     return next((found for commit in history if (found := commit.get("userMetadata")) is not None), None)

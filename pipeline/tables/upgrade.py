@@ -1,7 +1,7 @@
 """Store: tables of earlier versions become tables of this one, in place, by the driver that owns them.
 
 Each table is rewritten by one Delta commit, which says the version as well (`versions`). A driver that is killed
-before it leaves the table as it was, beside files that maintenance removes; the next one begins again. One that is
+before it leaves the table as it was, plus files that maintenance removes; the next one begins again. One that is
 killed after it goes on with the next table. The commit is fenced by the term like every other, readers see the
 table before or after it, and replaced files stay for `tables.retention_hours`.
 """

@@ -32,6 +32,19 @@ def _expired(record: ControlRecord) -> ControlRecord:
     return replace(record, created_at_ms=now_ms - 120_000, valid_until_ms=now_ms - 60_000)
 
 
+def _of_another_protocol(trial: Trial) -> None:
+    for protocol in ("consumer", "of a later version"):
+        trial.ignored(replace(trial.draft(), group_protocol=protocol))
+
+
+def _behind_another_protocol(trial: Trial) -> None:
+    record, before, so_far = trial.draft(), trial.held(), len(trial.group.all_acks())
+    trial.group.put(replace(record, group_protocol="consumer"))
+    trial.group.put(record)
+    trial.not_followed(record.epoch, before, so_far)
+    trial.apply()
+
+
 def _damaged(trial: Trial) -> None:
     record = trial.draft()
     for topic in (trial.group.control, trial.group.acks):
@@ -102,6 +115,16 @@ READING = (
         number=f"{CONTROL}, 3",
         sentence="Follow no dry_run.",
         check=stays(lambda record: replace(record, dry_run=True)),
+    ),
+    Rule(
+        number=f"{CONTROL}, 3",
+        sentence="Follow no record whose group_protocol is another than classic.",
+        check=_of_another_protocol,
+    ),
+    Rule(
+        number=f"{CONTROL}, 2",
+        sentence="A record for another group_protocol is held, too: a plan behind it whose epoch is not larger changes nothing.",
+        check=_behind_another_protocol,
     ),
     Rule(
         number=f"{CONTROL}, 2",

@@ -121,7 +121,7 @@ def test_one_driver_publishes_for_a_cluster_and_each_other_one_is_told_whose_pla
                 assert refused.status() == 4, refused.said
                 assert re.search(
                     rf"driver {re.escape(first.name)} publishes plans for cluster \S+, from the tables under "
-                    rf"{re.escape(str(first.root))} of host \S+; this one does not start beside it: .*--take-over",
+                    rf"{re.escape(str(first.root))} of host \S+; this one does not start alongside it: .*--take-over",
                     refused.said.splitlines()[-1],
                 ), refused.said
                 assert refused.epochs() == []

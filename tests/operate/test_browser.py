@@ -269,6 +269,19 @@ def test_nothing_of_a_card_stands_beyond_the_edge_of_a_telephone(
     assert beyond == []
 
 
+@pytest.mark.parametrize("width", [1280, 1440, 1920])
+def test_no_column_of_the_groups_stands_beyond_the_edge(
+    chromium: Browser, served: Serving, width: int
+) -> None:
+    page = chromium.new_page(viewport={"width": width, "height": 900})
+    page.goto(served.url)
+
+    wide, seen = page.evaluate(
+        "[document.querySelector('.scroll')].map(one => [one.scrollWidth, one.clientWidth])[0]"
+    )
+    assert wide <= seen
+
+
 def test_all_that_can_be_used_is_reached_by_the_keyboard(chromium: Browser, orders: tuple[str, Any]) -> None:
     page = chromium.new_page()
     for path in ("/", "/group?id=group-000", "/health"):

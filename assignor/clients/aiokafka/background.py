@@ -102,7 +102,7 @@ class Background:
             try:
                 reader = AIOKafkaConsumer(**{**self._connection, **_READER})
                 await self._read_with(reader)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the consumer beside it goes on
+            except Exception as error:  # noqa: BLE001 - whatever it is, the consumer goes on
                 # It has worked until now, so it may work again at once.
                 retry_after_s = RETRY_AFTER_S if self._is_reading else retry_after_s
                 self._reading.begins(error)

@@ -92,7 +92,7 @@ class Commits:
         return answer
 
     def _answer_to(self, partitions: list[TopicPartition]) -> list[TopicPartition] | None:
-        """Of a synchronous commit. librdkafka may wait for ever when its coordinator goes away (its issue 3740)."""
+        """Wait for a synchronous commit. librdkafka may wait for ever if its coordinator goes away (its issue 3740)."""
         commit = partial(self._consumer.commit, offsets=partitions, asynchronous=False)
         if not self.is_leaving:
             # A call in another thread would wait for the one that has called the listener.

@@ -79,7 +79,7 @@ def check(config: Config) -> None:
 
 
 def consumer_config(config: Config) -> dict[str, Any]:
-    """Of the user's own consumer: classic by name, as a later client may have another default."""
+    """Configure the user's own consumer, with the classic protocol by name: a later client may have another default."""
     return {**config, "group.protocol": "classic"}
 
 
@@ -114,7 +114,7 @@ def close_within_s(config: Config) -> float:
 
 
 def reader_config(config: Config) -> dict[str, Any]:
-    """Of the consumer of the control and acks topics; it joins no group and commits nothing."""
+    """Configure the consumer of the control and acks topics; it joins no group and commits nothing."""
     return {
         **_shared(config),
         "group.id": config["group.id"],
@@ -130,7 +130,7 @@ def reader_config(config: Config) -> dict[str, Any]:
 
 
 def writer_config(config: Config) -> dict[str, Any]:
-    """Of the producer of acknowledgements."""
+    """Configure the producer of acknowledgements."""
     return {**_shared(config), "enable.idempotence": True, "linger.ms": 0, "message.timeout.ms": 5000}
 
 

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 _FLUSH_S = 5.0
 _FATAL_AT_MOST = 3
-# Where callbacks run while a fatal error is on its way to be raised, Python finds the one beside the other.
+# Where callbacks run while a fatal error is on its way to be raised, Python finds both.
 _RAISED = (KafkaException, SystemError)
 
 

@@ -149,7 +149,7 @@ class FollowerState:
     plan: ControlRecord | None = None
     """The plan accepted last in this generation, also when it is no longer followed."""
     targets: Mapping[PartitionKey, str] = field(default_factory=dict)
-    """Of `plan`."""
+    """Targets of `plan`."""
     needed: frozenset[str] = frozenset()
     """Members that the moves of `plan` name."""
     agreed: int = 0

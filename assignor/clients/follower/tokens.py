@@ -31,7 +31,7 @@ _MAY_TAKE = frozenset({Mark.GONE, Mark.RELEASED})
 def read_acks(state: FollowerState, now: Instant) -> Step:
     """Hear what has arrived, once the member knows that it is in the generation.
 
-    Of partitions that are said to be released to this member, or taken from it, it looks at the commits.
+    For partitions that are reported as released to this member, or taken from it, it looks at the commits.
     """
     if not state.settled or state.waiting or not state.inbox:
         return state, ()

@@ -143,7 +143,7 @@ class Background:
             if self._reader.is_sound:
                 self._reading.ends()
                 self._retry_after_s = RETRY_AFTER_S
-        except Exception as error:  # noqa: BLE001 - whatever it is, the consumer beside it goes on
+        except Exception as error:  # noqa: BLE001 - whatever it is, the consumer goes on
             self._reading.begins(error)
             self._close_reader()
             self._retry_s = clock_s() + self._retry_after_s

@@ -10,7 +10,7 @@ Lags: TypeAlias = Mapping[tuple[str, int], int]
 """Records of lag by (topic, partition)."""
 
 Offsets: TypeAlias = Mapping[tuple[str, int], int]
-"""Offsets by (topic, partition), which is what a client's own `TopicPartition` is, a named tuple."""
+"""Offsets by (topic, partition); a client's own `TopicPartition` is such a tuple, too."""
 
 LAG_WITHIN_S = 2.0
 """How long a leader waits for lag; the whole group stands still meanwhile."""

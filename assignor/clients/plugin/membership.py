@@ -54,9 +54,9 @@ class Past:
 
     owned: TopicPartitions = field(default_factory=dict)
     generation: int = NO_GENERATION
-    """Of the group."""
+    """Generation of the group."""
     epoch: int = NO_GENERATION
-    """Of KIP-315, sent in place of the generation where topics are joined."""
+    """Epoch of KIP-315, sent in place of the generation where topics are joined."""
 
 
 class Membership:

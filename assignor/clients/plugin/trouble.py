@@ -44,17 +44,17 @@ class Trouble:
 
 
 def reading(topic: str, group: str) -> Trouble:
-    """Of a control topic."""
+    """Trouble with reading a control topic."""
     return Trouble(topic=topic, group=group, task="the control topic cannot be read")
 
 
 def acknowledging(topic: str, group: str) -> Trouble:
-    """Of an acks topic."""
+    """Trouble with writing to an acks topic."""
     return Trouble(topic=topic, group=group, task="an acknowledgement cannot be sent")
 
 
 def steering(topic: str, group: str) -> Trouble:
-    """Of a member and the plan that it has read."""
+    """Trouble of a member with the plan that it has read."""
     return Trouble(topic=topic, group=group, task="the group cannot be asked to rebalance for its plan")
 
 

@@ -37,7 +37,7 @@ class SubscriptionData:
 
 
 UNKNOWN = SubscriptionData(claims=Claims(owned={}, generation=NO_GENERATION), plan_epoch=NO_EPOCH, held=False)
-"""Of a member whose user data is missing or cannot be read."""
+"""Stands for user data that is missing or cannot be read."""
 
 
 def encode_subscription_data(data: SubscriptionData) -> bytes:
@@ -96,7 +96,7 @@ class AssignmentData:
     """User data of an assignment: what the leader tells one member. Not checked: any client may send it."""
 
     epoch: int
-    """Of the newest plan that the leader took into account, or of KIP-315; `NO_EPOCH` for neither."""
+    """Epoch of the newest plan that the leader took into account, or of KIP-315; `NO_EPOCH` for neither."""
     outcome: Outcome = Outcome.SILENT
     why: str = ""
     """REFUSED: one sentence."""

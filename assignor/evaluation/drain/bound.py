@@ -187,7 +187,7 @@ class _PackingInstance:
     lag: Floats
     rate: Floats
     capacity_sums: Floats
-    """Of the k fastest members, k = 1 .. n."""
+    """Capacity of the k fastest members, k = 1 .. n."""
     speeds: Floats
     """The distinct capacities."""
     speed_counts: Int64s

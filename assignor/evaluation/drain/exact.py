@@ -27,7 +27,7 @@ _ROUNDING_OF_SUMS = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedOnMembers:
-    """What each of N members holds beside the partitions to place, and keeps."""
+    """What each of N members holds and keeps, in addition to the partitions to place."""
 
     lag: list[float]
     rate: list[float]

@@ -43,6 +43,6 @@ def lost_members(group: Group, member: Int32s, capacity: Floats) -> Bools:
 
 
 def never_drains(lag: Floats, rate: Floats, capacity: Floats) -> Bools:
-    """Is the lag never drained: more arrives than the capacity, or just as much beside lag."""
+    """Is the lag never drained: more arrives than the capacity, or just as much while there is lag."""
     never: Bools = (rate > capacity) | ((rate == capacity) & (lag > 0))
     return never

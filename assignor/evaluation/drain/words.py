@@ -59,7 +59,7 @@ def _too_much(group: Group, work: Work, bound: LowerBound) -> list[str]:
     if together or alone:
         return [*together, *alone]
     beside, remedy = (
-        (" beside what is fixed", "add members") if group.is_fixed().any() else ("", "add partitions")
+        (" around what is fixed", "add members") if group.is_fixed().any() else ("", "add partitions")
     )
     return [f"the busiest partitions cannot be shared out{beside} so that no member gets too much: {remedy}"]
 

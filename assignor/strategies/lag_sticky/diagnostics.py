@@ -35,7 +35,7 @@ def remarks(
     moved = int(((group.owner >= 0) & (member != group.owner)).sum())
     forced = moved - first.accepted.moves
     if forced > 0 and first.budget < len(work.partitions):
-        sentences.append(f"{forced} moves are forced by count_cap or counts, beside max_moves")
+        sentences.append(f"{forced} moves are forced by count_cap or counts, in addition to max_moves")
     if moved == 0:
         further = "" if np.array_equal(group.owner, member) else "further "
         sentences.append(f"no {further}move: {_why_no_move(group, bound, first)}")

@@ -56,10 +56,10 @@ def curable_part(group: Group, options: Options, capacity: Floats) -> tuple[Grou
 def rescued(
     group: Group, member: Int32s, lost: Bools, *, options: Options, capacity: Floats, moves_left: int
 ) -> Int32s:
-    """The members of the partitions, with those beside a hopeless one given to others, the busiest first.
+    """Give partitions that share a member with a hopeless one to others, the busiest first; return the members of all.
 
-    A member reads its partitions in turn, so what keeps up beside a hopeless partition takes its time. It goes where
-    nobody is made later by it than the slowest of those that drain is in any case, if that matters to what is left
+    A member reads its partitions in turn, so partitions that keep up slow the hopeless one down. They go where
+    they make nobody later than the slowest of those that drain is in any case, if that matters to what is left
     unread (`_WORTH_MOVING`). Who holds nothing takes what it drains.
 
     Args:

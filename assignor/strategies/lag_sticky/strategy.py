@@ -144,7 +144,7 @@ def _solved(group: Group, options: Options, work: Work, bound: LowerBound) -> As
 
 
 def _around_lost(group: Group, curable: Group, lost: Bools, options: Options, work: Work) -> Assignment:
-    """The plan of the part that some assignment drains, and then for what falls behind beside the hopeless."""
+    """Plan the part that some assignment drains, and then what falls behind because of hopeless partitions."""
     rest = Work.of(curable, work.capacity)
     planned = _solved(curable, options, rest, lower_bound(rest))
     moved = int(((group.owner >= 0) & (planned.member != group.owner)).sum())

@@ -22,7 +22,7 @@ def assign_equal(group: Group) -> Assignment:
 
     What is fixed counts first. f is then the level to which the free partitions raise the members that have the fewest
     fixed ones, by water-filling; whoever has more than f fixed gets nothing else, and closed members stay as they are.
-    Of a member over its quota the fixed partitions are the first.
+    The fixed partitions of a member over its quota come first.
 
     The partitions kept are sum(min(o_m, f)) + min(r, members with o_m > f), o_m what member m owns, and no
     assignment with even counts keeps more: a member keeps at most its quota, only members above f gain from a

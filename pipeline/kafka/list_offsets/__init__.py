@@ -1,5 +1,5 @@
 """Kafka's ListOffsets, put to each leader by itself: where logs start and end, or why that is not known.
 
-Imports the modules of `kafka` beside it. Start with `question`, which asks once and decides that a broker is silent;
+Imports sibling modules of `kafka`. Start with `question`, which asks once and decides that a broker is silent;
 `leaders` remembers from question to question whom to ask, and who did not answer.
 """

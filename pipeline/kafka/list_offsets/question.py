@@ -28,8 +28,8 @@ from pipeline.kafka.positions import PartitionKey
 
 # Calls of 200 to 1,000 partitions cost the same for each partition; at 4,000 it is half as much again.
 _CALL_PARTITIONS = 500
-# What this client needs for a partition beside the brokers' time: about twice what was measured, and what a machine
-# may take that has other things to do.
+# What this client needs for a partition on top of the brokers' time: about twice what was measured, and a factor for a
+# busy machine.
 _CLIENT_S_PER_PARTITION = 100e-6
 _BUSY = 5
 # A leader that gave no answer last time gets no more than this, so that it does not hold up every batch.

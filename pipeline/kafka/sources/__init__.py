@@ -1,5 +1,5 @@
 """What a batch reads: the log offsets of the moment, and the records of Kafka topics.
 
-Imports the modules of `kafka` beside it, never `cluster`. Start with `log_offsets`; `records` reads the offsets topic
+Imports sibling modules of `kafka`, never `cluster`. Start with `log_offsets`; `records` reads the offsets topic
 and the control messages.
 """

@@ -46,7 +46,7 @@ def free_port(avoid: frozenset[int] = frozenset()) -> int:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """So many different ports, each as `free_port` has it.
+    """A number of different ports, each as from `free_port`.
 
     Raises:
         OSError: None of many tried was free.

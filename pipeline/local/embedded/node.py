@@ -1,4 +1,4 @@
-"""One Kafka node in a folder of its own: a Java process beside this one.
+"""One Kafka node in a folder of its own: a Java process next to this one.
 
     <data_dir>/server.properties  log4j2.properties   written at every start
     <data_dir>/server.log                             Kafka's log, at most three files of 10 MB

@@ -34,7 +34,7 @@ def demo(
 
     Example: lagwise demo --seconds 90 --json summary.json --keep
 
-    Groups that follow the control topic run beside control groups of equal members that do not; at the end the demo
+    Groups that follow the control topic run alongside control groups of equal members that do not; at the end the demo
     prints a table of both and writes a plot to .lagwise/lagwise-demo.html. Everything else goes to .lagwise/demo in
     the working directory, where the reading commands find it; files of an earlier demo are removed first. A second
     Ctrl-C ends the demo at once.

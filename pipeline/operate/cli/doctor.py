@@ -5,7 +5,6 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Annotated
 
-import pyarrow as pa
 import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
@@ -15,20 +14,10 @@ from pipeline.operate.doctor.finding import Finding
 from pipeline.operate.output import Column, FormatOption, note, plain, progress, show, span_text
 
 _NOT_JUDGED = 3
-_SCHEMA = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("question", pa.string()),
-        ("level", pa.string()),
-        ("cause", pa.string()),
-        ("object", pa.string()),
-        ("todo", pa.string()),
-        ("source", pa.string()),
-        ("as_of", pa.timestamp("us", "UTC")),
-        ("age_s", pa.float64()),
-    ]
+_COLUMNS = tuple(
+    Column(header=name.upper(), name=name)
+    for name in ("group_id", "question", "level", "cause", "object", "todo", "source", "as_of", "age_s")
 )
-_COLUMNS = tuple(Column(header=name.upper(), name=name) for name in _SCHEMA.names)
 
 
 def doctor(
@@ -61,7 +50,7 @@ def doctor(
         typer.echo("\n".join(line for found in findings for line in _lines(found, now)))
     else:
         rows = [{**asdict(found), "group_id": group, "age_s": _age_s(found, now)} for found in findings]
-        show(pa.Table.from_pylist(rows, schema=_SCHEMA), _COLUMNS, output=output)
+        show(rows, _COLUMNS, output=output)
     _tell(findings)
 
 

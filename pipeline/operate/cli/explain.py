@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-import pyarrow as pa
 import typer
 
 from assignor.cases import explanation
@@ -55,7 +54,7 @@ def _sooner(row: Row) -> str:
 
 
 def _place(row: Row) -> str:
-    return f"{row['topic']}-{row['partition']}"
+    return f"{plain(row['topic'])}-{row['partition']}"
 
 
 _MEMBERS = (
@@ -116,21 +115,11 @@ def _tell(explanation: dict[str, Any]) -> None:
     members = [member | {"drain_s_bound": None} for member in explanation["members"]]
     if members:
         typer.echo()
-        show(_table([*members, _total(explanation)]), _MEMBERS, output="table")
+        show([*members, _total(explanation)], _MEMBERS, output="table")
     if explanation["moves"]:
         typer.echo()
         after = {"drain_s_after": explanation["drain_s_after"]}
-        show(_table([move | after for move in explanation["moves"]]), _MOVES, output="table")
-
-
-def _table(rows: list[Row]) -> pa.Table:
-    """Rows with their names escaped: Arrow takes no lone surrogate, which JSON can carry."""
-    return pa.Table.from_pylist(
-        [
-            {name: plain(value) if isinstance(value, str) else value for name, value in row.items()}
-            for row in rows
-        ]
-    )
+        show([move | after for move in explanation["moves"]], _MOVES, output="table")
 
 
 def _total(explanation: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Spark and the job within the demo: started beside the broker, ended without leaving a JVM."""
+"""Spark and the job within the demo: started alongside the broker, ended without leaving a JVM."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait

@@ -1,4 +1,4 @@
-"""The page of the demo: a process beside the driver, as `lagwise serve` would be."""
+"""The page of the demo: a process next to the driver, as `lagwise serve` would be."""
 
 import subprocess
 from concurrent.futures import Future

@@ -172,7 +172,7 @@ JAVA = Scenario(
         ),
     ),
 )
-"""Plays beside `PAIRED`, without a control group: the machine has to run all of it."""
+"""Plays alongside `PAIRED`, without a control group: the machine has to run all of it."""
 
 PAIRED = Scenario(
     topics=(

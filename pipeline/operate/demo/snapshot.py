@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from pipeline.operate.listings.statuses import rank
+from pipeline.operate.statuses import rank
 from pipeline.tables.reading import Tables
 
 Row = Mapping[str, Any]
@@ -37,9 +37,9 @@ class Share:
     unread: int
     """The same, and all of the partitions without a commit: the demo's groups begin where a log begins."""
     lag_at_commit: int | None
-    """Of `unread`, what was there at the newest commits; None when it is unknown for a partition with lag."""
+    """The part of `unread` that was there at the newest commits; None if that is unknown for a partition with lag."""
     lag_seconds: float | None
-    """Of the partition that is furthest behind; None when it is unknown for a partition with lag."""
+    """That of the partition furthest behind; None if it is unknown for a partition with lag."""
     arrival_rate: float
     """Records/s."""
     drain_rate: float

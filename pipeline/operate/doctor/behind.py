@@ -10,7 +10,7 @@ from pipeline.operate.doctor.facts import facts_of, names_of
 from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.doctor.outages import outages
 from pipeline.operate.doctor.stream import TABLE
-from pipeline.operate.old_log_ends import limit_of
+from pipeline.operate.old_log_ends import IS_OLD
 from pipeline.operate.output import plain, span_text
 
 _MOST_OF_LAG = 0.5
@@ -33,7 +33,7 @@ def behind(group: GroupEvidence) -> Iterator[Finding]:
     is_late, found = _verdict(group, rows, figures)
     yield found
     yield from _unknown(rows, figures)
-    yield from _old_log_ends(group, rows, figures)
+    yield from _old_log_ends(rows, figures)
     yield from _statuses(rows, figures)
     yield from _nobody_reads(group, rows, figures)
     yield from outages(group)
@@ -90,11 +90,9 @@ def _unknown(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
         )
 
 
-def _old_log_ends(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
+def _old_log_ends(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
     """Partitions whose lag rests on a log end of long ago."""
-    limit = limit_of(group.stream.config)
-    observed = [row for row in rows if row["log_observed_at"] is not None]
-    old = [row for row in observed if row["updated_at"] - row["log_observed_at"] > limit]
+    old = [row for row in rows if row[IS_OLD]]
     if old:
         since = min(row["log_observed_at"] for row in old)
         yield replace(figures, as_of=since, object=_place(old[0])).finding(

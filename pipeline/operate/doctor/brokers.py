@@ -13,7 +13,6 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
-    TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
@@ -29,14 +28,14 @@ from pipeline.errors import (
 )
 from pipeline.kafka.asking import allow, answer, outcome_of
 from pipeline.kafka.client import librdkafka_properties
-from pipeline.kafka.errors import RIGHTS, client_with_reason, error_of_call, explained
+from pipeline.kafka.errors import RIGHTS, client_with_reason, explained
 from pipeline.kafka.tokens import ready
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.doctor.evidence import GroupEvidence, StreamEvidence
 from pipeline.operate.doctor.facts import plan_of
 from pipeline.operate.doctor.finding import Figures, Finding
 from pipeline.operate.output import plain
-from pipeline.operate.poll import messages
+from pipeline.operate.poll import assign_all, messages
 
 _ALONE = "what follows is from the tables alone"
 _LOGIN = (
@@ -142,13 +141,9 @@ def _messages(consumer: Consumer, topic: str, config: Config, *, offset: int) ->
         BrokerUnavailableError: It is not there, or no broker answers.
     """
     with explained(f"topic {topic} cannot be read"):
-        found = consumer.list_topics(topic, timeout=_timeout_s(config)).topics[topic]
-    if found.error is not None:
-        raise error_of_call(f"topic {topic} cannot be read", found.error)
-    numbers = sorted(found.partitions)
-    consumer.assign([TopicPartition(topic, number, offset) for number in numbers])
+        partitions = assign_all(consumer, topic, offset=offset, timeout_s=_timeout_s(config))
     yield from messages(
-        consumer, topic=topic, partitions=len(numbers), follow=False, silence_s=_timeout_s(config)
+        consumer, topic=topic, partitions=partitions, follow=False, silence_s=_timeout_s(config)
     )
 
 

@@ -24,7 +24,7 @@ def diagnose(stream: StreamEvidence, group_id: str | None) -> list[Finding]:
     else the groups in trouble.
 
     Args:
-        stream: What the newest batch said of itself.
+        stream: What the newest batch reported.
         group_id: The group; None for all groups and the job.
 
     Raises:

@@ -2,9 +2,10 @@
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from pipeline.fold.members import with_known_members
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.doctor.finding import Figures, Question
 from pipeline.operate.listings.orders import ORDERS
+from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.output import plain
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
@@ -48,7 +50,7 @@ _QUARANTINE = ("key", "reason", "updated_at")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamEvidence:
-    """What the newest batch said of itself."""
+    """What the newest batch reported."""
 
     tables: Tables
     config: Config
@@ -56,7 +58,7 @@ class StreamEvidence:
     """The configuration is the stream's, as far as anybody says; otherwise it is all defaults."""
     now: datetime
     stamp: Stamp | None
-    """Of the newest batch; None when none was written."""
+    """Stamp of the newest batch; None if none was written."""
 
     @property
     def as_of(self) -> datetime | None:
@@ -82,7 +84,7 @@ class GroupEvidence:
     acks: Sequence[Row]
     orders: Row | None
     topics: Sequence[Row]
-    """Of `topic_offsets`, of the topics that the group subscribes to or has committed to."""
+    """Rows of `topic_offsets` for the topics that the group subscribes to or has committed to."""
     quarantined: Sequence[Row]
     others: Sequence[str] = ()
     """All groups that the tables list; empty when this one is listed."""
@@ -117,7 +119,7 @@ class GroupEvidence:
 
 
 def read_stream(tables: Tables, config: Config, *, is_configured: bool, now: datetime) -> StreamEvidence:
-    """What the newest batch said of itself.
+    """What the newest batch reported.
 
     Raises:
         MissingTableError: There are no tables under the root.
@@ -158,8 +160,9 @@ class _Rows:
     def __init__(self, stream: StreamEvidence, only: str | None) -> None:
         self._stream, tables = stream, stream.tables
         wanted = None if only is None else pc.field("group_id") == only
-        self._lags = _ByGroup(tables, "partition_lag", _LAG, wanted)
-        self._groups = _ByGroup(tables, "consumer_groups", _GROUP, wanted)
+        is_old = partial(with_is_old, limit=limit_of(stream.config))
+        self._lags = _ByGroup(tables, "partition_lag", _LAG, wanted, prepared=is_old)
+        self._groups = _ByGroup(tables, "consumer_groups", _GROUP, wanted, prepared=with_known_members)
         self._decisions = _ByGroup(tables, "plan_state", _DECISION, wanted)
         self._acks = _ByGroup(tables, "acks", _ACKS, wanted)
         self._orders = _ByGroup(tables, "orders", ("group_id", *ORDERS), wanted)
@@ -175,7 +178,7 @@ class _Rows:
 
     @property
     def names(self) -> set[str]:
-        """Of the groups that the tables list."""
+        """Names of the groups that the tables list."""
         return self._lags.names | self._groups.names
 
     def _topics_of(self, group_id: str) -> list[str]:
@@ -203,14 +206,19 @@ class _ByGroup:
     """A table in Arrow, whose rows become Python one group at a time; empty if there is none."""
 
     def __init__(
-        self, tables: Tables, name: str, columns: Sequence[str], wanted: pc.Expression | None
+        self,
+        tables: Tables,
+        name: str,
+        columns: Sequence[str],
+        wanted: pc.Expression | None,
+        *,
+        prepared: Callable[[pa.Table], pa.Table] = lambda rows: rows,
     ) -> None:
         self._spans: dict[str, tuple[int, int]] = {}
         try:
-            found = tables.read(name, columns=columns, where=wanted).sort_by("group_id")
+            self._table = prepared(tables.read(name, columns=columns, where=wanted).sort_by("group_id"))
         except MissingTableError:
             return
-        self._table = with_known_members(found) if "members" in columns else found
         for at, group_id in enumerate(self._table["group_id"].to_pylist()):
             first, count = self._spans.get(group_id, (at, 0))
             self._spans[group_id] = first, count + 1

@@ -43,7 +43,7 @@ COLUMNS = (
     Column(header="BATCH", name="batch_id", is_number=True, is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
-"""Of `lagwise recommendations`."""
+"""Columns of `lagwise recommendations`."""
 ASSIGNMENT = Column(header="ASSIGNMENT", name="assignment")
 EFFECT_WHY = Column(header="EFFECT-WHY", name="plan_effect_why")
 """What json and csv have besides."""

@@ -1,6 +1,6 @@
 """Groups and their members, as `lagwise groups` lists them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +37,7 @@ COLUMNS = (
     Column(header="UPDATED-AT", name="updated_at", is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
-"""Of `group_rows`."""
+"""Columns of `group_rows`."""
 
 
 def _plan(row: Row) -> str:
@@ -49,7 +49,7 @@ PLAN = (
     Column(header="PLAN", name="decision", cell=_plan),
     Column(header="AWAITING-SINCE", name="awaiting_since", is_wide=True),
 )
-"""Of `with_decisions`."""
+"""Columns of `with_decisions`."""
 _DECISION = {"decision": pa.string(), "awaiting_since": pa.timestamp("us", "UTC")}
 
 
@@ -79,7 +79,7 @@ MEMBERS = (
     Column(header="ERROR", name="error", is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
-"""Of rows `by_member`."""
+"""Columns of `by_member`."""
 
 
 def _held(name: str) -> Callable[[Row], str]:
@@ -93,7 +93,7 @@ PROGRESS = (
     Column(header="REGEX", name="topic_regex", is_wide=True),
     Column(header="BEHIND-SINCE", name="behind_since", is_wide=True),
 )
-"""Of rows `with_progress`: what only members of KIP-848 groups have."""
+"""Columns of `with_progress`, which only members of KIP-848 groups have."""
 
 
 def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | None) -> pa.Table:
@@ -102,20 +102,20 @@ def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | N
     Raises:
         StoreError: The tables cannot be read.
     """
-    groups = tables.read("consumer_groups", columns=["cluster", "group_id", "reconciliation"], where=wanted)
-    reached = {
-        (group["cluster"], group["group_id"], row["member_id"]): row
+    keys = ("cluster", "group_id")
+    groups = tables.read("consumer_groups", columns=[*keys, "reconciliation"], where=wanted)
+    reached = [
+        {**row, **{key: group[key] for key in keys}}
         for group in iterate(groups)
         for row in group["reconciliation"] or ()
-    }
-    keys = zip(*(members[name].to_pylist() for name in ("cluster", "group_id", "member_id")), strict=True)
-    rows = [reached.get(key, {}) for key in keys]
+    ]
     kind = groups.schema.field("reconciliation").type
-    for name in names(PROGRESS):
-        # Tables of earlier versions do not have the column.
-        of_name = kind.value_type.field(name).type if pa.types.is_list(kind) else pa.null()
-        members = members.append_column(name, pa.array([row.get(name) for row in rows], of_name))
-    return members
+    # Tables of earlier versions do not have the column.
+    kinds = {
+        name: kind.value_type.field(name).type if pa.types.is_list(kind) else pa.null()
+        for name in names(PROGRESS)
+    }
+    return _joined(members, reached, (*keys, "member_id"), kinds)
 
 
 def group_rows(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
@@ -159,11 +159,17 @@ def with_decisions(rows: pa.Table, tables: Readable, wanted: pc.Expression | Non
         found = tables.read("plan_state", columns=[*keys, *_DECISION], where=wanted).to_pylist()
     except MissingTableError:
         found = []
-    newest = {tuple(row[key] for key in keys): row for row in found}
-    places = zip(*(rows[key].to_pylist() for key in keys), strict=True)
-    decisions = [newest.get(place, {}) for place in places]
-    for name, kind in _DECISION.items():
-        rows = rows.append_column(name, pa.array([row.get(name) for row in decisions], kind))
+    return _joined(rows, found, keys, _DECISION)
+
+
+def _joined(
+    rows: pa.Table, found: Iterable[Row], keys: Sequence[str], kinds: Mapping[str, pa.DataType]
+) -> pa.Table:
+    """The rows with columns of what was found under the same keys, null where nothing was."""
+    by_key = {tuple(row[key] for key in keys): row for row in found}
+    matched = [by_key.get(key, {}) for key in zip(*(rows[key].to_pylist() for key in keys), strict=True)]
+    for name, kind in kinds.items():
+        rows = rows.append_column(name, pa.array([row.get(name) for row in matched], kind))
     return rows
 
 

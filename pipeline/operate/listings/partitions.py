@@ -73,7 +73,7 @@ _OUTLOOK = (
 )
 """What `partition_lag` alone has."""
 COLUMNS = (*PARTITION, *MEASURES, *_OUTLOOK)
-"""Of `lagwise lag`."""
+"""Columns of `lagwise lag`."""
 
 
 def ordered(rows: pa.Table, *, key: SortKey) -> pa.Table:

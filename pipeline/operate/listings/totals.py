@@ -60,6 +60,8 @@ _SUMS = (
     Column(header="UNKNOWN-RETENTION", name="unknown_retention", is_number=True, is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
+RATES = ("arrival_rate", "drain_rate")
+"""Records/s."""
 _UNKNOWN = pc.CountOptions(mode="only_null")
 _AGGREGATES: Mapping[str, tuple[Any, ...]] = {
     "partitions": ("partition", "count"),
@@ -76,6 +78,9 @@ _AGGREGATES: Mapping[str, tuple[Any, ...]] = {
     "unknown_trend": ("is_growing", "count", _UNKNOWN),
     "retention_seconds": ("retention_seconds", "min"),
     "unknown_retention": ("has_unknown_retention", "sum"),
+    "provisional": ("provisional", "sum"),
+    **{name: (name, "sum") for name in RATES},
+    **{f"unknown_{name}": (name, "count", _UNKNOWN) for name in RATES},
 }
 """Figures of a total: from which column, and how."""
 
@@ -85,14 +90,23 @@ def totals(rows: pa.Table, *, by: TotalBy) -> tuple[pa.Table, tuple[Column, ...]
 
     Figures cover the partitions where they are known, and are null where none is. `lag` and `lag_at_commit` are
     their sums, `max_lag` and `lag_seconds` the largest, `retention_seconds` the least, `growing` how many have that
-    trend. `unknown_…` count the others; `old_lag` those that are marked as old (`with_is_old`).
+    trend. `unknown_…` count the others; `old_lag` those that are marked as old (`with_is_old`). A sum of rates is null
+    unless each is known.
     `lag_seconds_is_lower_bound` says that some partition may have an older record. Partitions without unread records
     have no time until such are deleted. Partitions that nobody owns add up in a member of null.
     """
     keys = list(_KEYS[by])
     summed = _prepared(rows).group_by(keys).aggregate(list(_AGGREGATES.values()))
     shown = tuple(Column(header=_HEADERS[key], name=key) for key in keys if key in _HEADERS)
-    return summed.rename_columns([*keys, *_AGGREGATES]), (*shown, *_SUMS)
+    return _with_sound_rates(summed.rename_columns([*keys, *_AGGREGATES])), (*shown, *_SUMS)
+
+
+def _with_sound_rates(summed: pa.Table) -> pa.Table:
+    for name in RATES:
+        is_known = pc.equal(summed[f"unknown_{name}"], 0)
+        place = summed.column_names.index(name)
+        summed = summed.set_column(place, name, pc.if_else(is_known, summed[name], None))
+    return summed.drop_columns([f"unknown_{name}" for name in RATES])
 
 
 def _prepared(rows: pa.Table) -> pa.Table:
@@ -109,5 +123,5 @@ def _prepared(rows: pa.Table) -> pa.Table:
 
 
 def may_have_unread(rows: pa.Table) -> pa.ChunkedArray:
-    """Of each row, whether there is anything to read, and so to be deleted unread: true also where nobody knows."""
+    """Whether each row has unread records, which Kafka may delete; true also where that is unknown."""
     return pc.fill_null(pc.not_equal(rows["lag"], 0), fill_value=True)

@@ -18,11 +18,11 @@ from pipeline.operate.output import Row
 from pipeline.operate.serve.api import api_routes
 from pipeline.operate.serve.clusters import Clusters, Deployment
 from pipeline.operate.serve.exposing import metrics
-from pipeline.operate.serve.gate import ALIVE, READY_PATH, Busy, Readers
+from pipeline.operate.serve.gate import ALIVE, READY_PATH, Busy, Gate, readers
 from pipeline.operate.serve.orders import Desk
 from pipeline.operate.serve.page.routes import page_routes
 from pipeline.operate.serve.responses import RawPaths, SafeHeaders
-from pipeline.operate.serve.sites import KnownHosts
+from pipeline.operate.serve.sites import known_hosts
 from pipeline.operate.serve.views.source import Source
 from pipeline.tables.reading import Tables
 
@@ -49,7 +49,7 @@ def build_app(
     first = Deployment(tables=tables, config=config, desk=desk)
     clusters = Clusters([first, *others])
     # Whoever may order somewhere may read.
-    readers = {token for token in (read_token, clusters.token) if token}
+    tokens = {token for token in (read_token, clusters.token) if token}
     app = Starlette(
         routes=[
             Route("/metrics", metrics(clusters)),
@@ -59,8 +59,8 @@ def build_app(
             *page_routes(clusters),
         ],
         middleware=[
-            Middleware(KnownHosts, config.serve),
-            *([Middleware(Readers, sorted(readers))] if read_token else []),
+            Middleware(Gate, known_hosts(config.serve)),
+            *([Middleware(Gate, readers(tokens))] if read_token else []),
             Middleware(Busy),
             Middleware(RawPaths),
         ],
@@ -77,24 +77,17 @@ async def _alive(_request: Request) -> Response:
 def _ready(clusters: Clusters) -> Callable[[Request], Response]:
     def ready(_request: Request) -> Response:
         """Whether the stream keeps the tables up to date, or why not; with several clusters, whether each does."""
+        found = [_readiness(source) for source in clusters.sources]
+        status = OK if all(one["ready"] for one in found) else UNAVAILABLE
         if clusters.are_several:
-            return _ready_of(dict(zip(clusters.names(), clusters.sources, strict=True)))
-        source = clusters.sources[0]
-        try:
-            health = look(source.tables, source.config, now_ms=clock.now_ms())
-        except StoreError as error:
-            return PlainTextResponse(f"{error}\n", UNAVAILABLE)
-        status = OK if health.is_ready else UNAVAILABLE
-        return Response(health.to_json(), status, media_type="application/json")
+            told = {"ready": status == OK, "clusters": dict(zip(clusters.names(), found, strict=True))}
+        elif "error" in found[0]:
+            return PlainTextResponse(f"{found[0]['error']}\n", status)
+        else:
+            told = found[0]
+        return Response(f"{json.dumps(told)}\n", status, media_type="application/json")
 
     return ready
-
-
-def _ready_of(sources: dict[str, Source]) -> Response:
-    found = {name: _readiness(source) for name, source in sources.items()}
-    is_ready = all(one["ready"] for one in found.values())
-    text = json.dumps({"ready": is_ready, "clusters": found})
-    return Response(f"{text}\n", OK if is_ready else UNAVAILABLE, media_type="application/json")
 
 
 def _readiness(source: Source) -> Row:

@@ -21,7 +21,7 @@ from pipeline.operate.serve.views.source import Now, Source
 from pipeline.tables.reading import Tables
 
 PARAMETER = "cluster"
-"""Of the query, by which requests name one of several."""
+"""Query parameter by which requests name one of several clusters."""
 
 _Found = TypeVar("_Found")
 

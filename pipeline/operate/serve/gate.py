@@ -3,10 +3,10 @@
 import base64
 import binascii
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 ALIVE = "/healthz"
@@ -44,36 +44,42 @@ class Busy:
             self._requests -= 1
 
 
-class Readers:
-    """Answers 401 to whoever does not bring a token, as a bearer or as the password of a login; probes need none."""
+class Gate:
+    """Asks of each request whether it may pass, and answers with the refusal if not."""
 
-    def __init__(self, app: ASGIApp, tokens: Sequence[str]) -> None:
+    def __init__(self, app: ASGIApp, refuse: Callable[[Request], Response | None]) -> None:
         """Wrap the application.
 
         Args:
-            app: What is asked with a token.
-            tokens: A request must bring one of them.
+            app: What requests that may pass are for.
+            refuse: The refusal of a request; None if it may pass.
         """
         self._app = app
-        self._tokens = [token.encode() for token in tokens]
+        self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer."""
-        if scope["type"] != "http" or scope["path"] in {ALIVE, READY_PATH} or self._may_read(scope):
-            await self._app(scope, receive, send)
-            return
-        refused = PlainTextResponse(
+        refused = self._refuse(Request(scope)) if scope["type"] == "http" else None
+        await (refused or self._app)(scope, receive, send)
+
+
+def readers(tokens: Iterable[str]) -> Callable[[Request], Response | None]:
+    """Refuse who does not bring one of these tokens, as a bearer or as the password of a login; probes need none."""
+    known = [token.encode() for token in sorted(tokens)]
+
+    def refuse(request: Request) -> Response | None:
+        given = _token(request.headers.get("Authorization", ""))
+        # Each is compared, so that the time tells nothing.
+        matches = [hmac.compare_digest(given, token) for token in known]
+        if any(matches) or request.scope["path"] in {ALIVE, READY_PATH}:
+            return None
+        return PlainTextResponse(
             "reading needs the token of serve.read_token: as a bearer, or as the password of any user\n",
             _UNAUTHORISED,
             {"WWW-Authenticate": 'Basic realm="lagwise", charset="UTF-8"'},
         )
-        await refused(scope, receive, send)
 
-    def _may_read(self, scope: Scope) -> bool:
-        given = _token(Request(scope).headers.get("Authorization", ""))
-        # Each is compared, so that the time tells nothing.
-        matches = [hmac.compare_digest(given, token) for token in self._tokens]
-        return any(matches)
+    return refuse
 
 
 def _token(authorization: str) -> bytes:

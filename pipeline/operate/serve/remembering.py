@@ -23,7 +23,7 @@ _BOUNDS = {"timeout": "10s", "connect_timeout": "3s", "retry_timeout": "10s", "m
 
 @dataclass(slots=True)
 class _Memory:
-    """Of the newest failure, for all threads."""
+    """The newest failure, for all threads."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     failure: str | None = None

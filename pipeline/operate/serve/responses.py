@@ -22,7 +22,7 @@ SAFE_HEADERS = {
     # With "no-referrer" browsers send no origin with a form, either.
     "Referrer-Policy": "same-origin",
 }
-"""Of every answer."""
+"""Headers of every answer."""
 _ENCODED = [(name.lower().encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
 _GZIP_LEVEL, _LEAST_BYTES = 1, 1_000
 _NOT_MODIFIED = 304

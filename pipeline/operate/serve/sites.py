@@ -5,12 +5,11 @@ read what is answered (DNS rebinding). Against the former, an order must come fr
 the latter, that host must be an address, or a name that nobody else can point here.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import PlainTextResponse, Response
 
 from pipeline.config.hosts import is_address, is_local_name
 from pipeline.config.model import ServeConfig
@@ -20,28 +19,21 @@ _MISDIRECTED = 421
 _SAME_ORIGIN = "same-origin"
 
 
-class KnownHosts:
-    """Answers nobody who has come by a name that is not known."""
+def known_hosts(config: ServeConfig) -> Callable[[Request], Response | None]:
+    """Refuse who has come by a name that is not known."""
 
-    def __init__(self, app: ASGIApp, config: ServeConfig) -> None:
-        """Wrap the application."""
-        self._app = app
-        self._config = config
+    def refuse(request: Request) -> Response | None:
+        # Every browser tells it.
+        host = request.headers.get("Host")
+        if host is None or is_known(host, config) or request.scope["path"] == ALIVE:
+            return None
+        return PlainTextResponse(
+            "this page is not known under this name: add the name to serve.hosts, or the proxy's origin to "
+            "serve.origins\n",
+            _MISDIRECTED,
+        )
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer."""
-        if scope["type"] == "http" and scope["path"] != ALIVE:
-            host = Request(scope).headers.get("Host")
-            # Every browser tells it.
-            if host is not None and not is_known(host, self._config):
-                answer = PlainTextResponse(
-                    "this page is not known under this name: add the name to serve.hosts, or the proxy's origin to "
-                    "serve.origins\n",
-                    _MISDIRECTED,
-                )
-                await answer(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+    return refuse
 
 
 def is_known(host: str, config: ServeConfig) -> bool:

@@ -28,7 +28,7 @@ class Snapshot:
 
     @cached_property
     def stamp(self) -> Stamp | None:
-        """Of the newest batch; None before the first."""
+        """Stamp of the newest batch; None before the first."""
         return self.tables["partition_lag"].stamp
 
     @property

@@ -74,7 +74,7 @@ def _spans(tables: Tables, asked: Collection[str]) -> Iterator[str]:
 
 
 def _innermost(text: str) -> str:
-    """The text without the trace, by its last cause: what is around it tells of tasks and stages."""
+    """The text without the trace, by its last cause: the rest is about tasks and stages."""
     causes = re.findall(r"^Caused by: [\w.$]+: (.*)$", text, re.MULTILINE)
     return causes[-1] if causes else text
 

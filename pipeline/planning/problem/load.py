@@ -24,7 +24,7 @@ _BATCHES = 2.0
 """How far behind such a member may be at a commit, times what is usual for it; a commit interval at most."""
 _SAME_COMMIT_MS = 1_000
 _MOSTLY = 0.9
-"""Of what a member drains, the share that has to be drained under the conditions of evidence."""
+"""Share of what a member drains that must be drained under the conditions of evidence."""
 _LONGEST_SPAN_S = 60.0
 _INTERVALS = 2.0
 """A span longer than this many usual intervals, and than a minute, has a gap in it: some of it was no reading."""

@@ -108,7 +108,7 @@ class _Logs:
         return _codes(rows["topic"], self._codes) * _NUMBERS + int64s(_array(rows["partition"]))
 
     def places(self, topics: Iterable[str]) -> list[tuple[str, int, int]]:
-        """Of each of these topics that exists: its name, and where its partitions begin and end; ascending."""
+        """For each of these topics that exists, its name, and where its partitions begin and end; ascending."""
         known = sorted((*self._places[name], name) for name in set(topics) if name in self._places)
         return [(name, begin, end) for begin, end, name in known]
 

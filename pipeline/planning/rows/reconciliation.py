@@ -1,4 +1,4 @@
-"""Plan: what the records of a KIP-848 group say of each member beside its subscription and its partitions."""
+"""Plan: what the records of a KIP-848 group say about each member apart from its subscription and partitions."""
 
 from collections.abc import Mapping
 from typing import Any

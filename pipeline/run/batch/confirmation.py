@@ -198,7 +198,7 @@ def _strangers(batch: Settled, names: set[str]) -> dict[str, tuple[PartitionKey,
 
 
 def _as_commits(read: pa.Table, answers: list[BrokerCommit]) -> pa.Table:
-    """The answers as rows beside the commits that were read, which are newer than what is stored, and win."""
+    """The answers as rows, added to the commits that were read; those are newer than what is stored, and win."""
     rows = [
         {
             "row_kind": "answer_none" if one.offset is None else "answer",

@@ -125,7 +125,7 @@ def _events(batch: Settled, stored: pa.Table) -> pa.Table:
 
 
 def _told(batch: Settled, stored: pa.Table, events: pa.Table) -> pa.Table:
-    """What coordinators have said of groups; of one that had no answer, that it is there, unless it is stored."""
+    """What coordinators answered about groups; for one without an answer, that it exists, unless it is stored."""
     asked = batch.read.decoded.kind("asked")
     silent = asked.filter(pc.is_valid(asked["error"]))["group_id"]
     return without(

@@ -55,7 +55,7 @@ class Settled:
     driver: Driver
     read: Read
     stamp: Stamp
-    """Of all its writes: its clock, how far everything is read by now, and which groups that leaves behind."""
+    """Stamp of all its writes: its clock, how far everything is read by now, and which groups that leaves behind."""
     intake: Intake
     """What it was to read."""
     answers: Mapping[PartitionKey, Answer]

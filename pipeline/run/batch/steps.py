@@ -38,7 +38,7 @@ class Done:
 
     batch: Settled
     stamp: Stamp
-    """Of its write of `partition_lag`."""
+    """Stamp of its write of `partition_lag`."""
     decisions: pa.Table | None
     """What it decided, as `plan_state` holds it; None when it decided nothing."""
     published: int

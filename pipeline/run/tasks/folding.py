@@ -41,7 +41,7 @@ class FoldingTask:
     storage_options: Mapping[str, str]
     """As configured; references to secrets are resolved where the tables are read."""
     name: str
-    """Of the table."""
+    """Name of the table."""
     fold: Fold
     ranges: Ranges
 

@@ -1,4 +1,4 @@
-"""What a driver tells of itself with each sign of life: what the tables cannot show, since only batches write them."""
+"""What a driver reports with each sign of life: what the tables cannot show, since only batches write them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -13,7 +13,7 @@ class DriverReport:
 
     stage: Stage
     interval_s: float
-    """Of its trigger."""
+    """Interval of its trigger."""
     stuck_after_s: float
     """How long it may take until the next step ends."""
     progress_at_ms: int

@@ -40,7 +40,7 @@ class Sight:
     remarks: tuple[str, ...] = ()
     """What else an operator should know, by that batch."""
     interval_s: float
-    """Of the trigger, where the driver does not say."""
+    """Interval of the trigger, if the driver does not report it."""
 
     @property
     def trigger_s(self) -> float:

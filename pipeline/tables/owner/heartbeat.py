@@ -1,4 +1,4 @@
-"""Store: the sign of life of the driver that owns the tables, a small file beside them.
+"""Store: the sign of life of the driver that owns the tables, a small file next to them.
 
 `<tables.root>/_owner.json` is replaced every few seconds by a thread of its own, however long a batch takes and
 whether or not Kafka answers. It says that the process lives, and in its report whether its batches go on. It fences
@@ -40,7 +40,7 @@ class Beat:
     is_stopped: bool = False
     """The owner has ended in good order: the tables are free."""
     report: DriverReport | None = field(default=None, repr=False)
-    """What the owner tells of itself; None from a version that does not."""
+    """The owner's report; None from a version that writes none."""
 
 
 def read(root: str, storage_options: Mapping[str, str]) -> Beat | None:

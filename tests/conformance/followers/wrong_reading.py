@@ -21,6 +21,7 @@ _FIELDS = {
     "epoch",
     "strategy",
     "dry_run",
+    "group_protocol",
     "created_at",
     "valid_until",
     "base",
@@ -105,6 +106,10 @@ def _starts_at_the_end() -> None:
     of_confluent.TopicsReader._starts_of_acks = starts_there  # type: ignore[method-assign]  # in the whole process
 
 
+def _passes_over_other_protocols(_: ControlState, document: Document) -> Document | None:
+    return document if document.get("group_protocol", "classic") == "classic" else None
+
+
 def _never_expires() -> None:
     newest = ControlState.newest
     ControlState.newest = lambda self, _now_ms: newest(self, 0)  # type: ignore[method-assign]  # in the whole process
@@ -114,6 +119,7 @@ CHANGES: Mapping[str, Callable[[], None]] = {
     "any-cluster": partial(_reads_as, lambda state, plan: plan | {"cluster": state.cluster}),
     "any-epoch": _any_epoch,
     "any-group": partial(_reads_as, lambda state, plan: plan | {"group": state.group}),
+    "any-group-protocol": partial(_reads_as, lambda _, plan: plan | {"group_protocol": "classic"}),
     "ends-on-damage": _ends_on_damage,
     "epochs-of-32-bits": partial(_reads_as, _in_32_bits),
     "follows-dry-run": partial(_reads_as, lambda _, plan: plan | {"dry_run": False}),
@@ -123,6 +129,7 @@ CHANGES: Mapping[str, Callable[[], None]] = {
     "known-fields-only": partial(_reads_as, lambda _, plan: plan if plan.keys() <= _FIELDS else None),
     "known-schema-only": partial(_reads_as, lambda _, plan: plan if plan["schema"] == 1 else None),
     "never-expires": _never_expires,
+    "passes-over-other-protocols": partial(_reads_as, _passes_over_other_protocols),
     "reads-aborted": _reads_aborted,
     "starts-at-the-end": _starts_at_the_end,
 }

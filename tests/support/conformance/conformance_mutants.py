@@ -10,6 +10,7 @@ from tests.support.conformance.conformance_runs import only
 APPLIES = "A plan that fits is accepted, handed over and applied, in the generation that there is."
 COMMITS = "The old owner commits the offset of a release with its mark, and the new one commits it again."
 EPOCHS = "An epoch is a number up to 2^53: those of this time, those beyond 2^31, and the last ones."
+HELD_TOO = "A record for another group_protocol is held, too: a plan behind it whose epoch is not larger changes nothing."
 ABORTED = "Read committed records only: a plan in a transaction that was aborted is none."
 
 
@@ -45,6 +46,8 @@ MUTANTS = (
     Mutant(("any-group",), "Records of another group are not yours."),
     Mutant(("any-cluster",), "Records of another cluster are not yours."),
     Mutant(("follows-dry-run",), "Follow no dry_run."),
+    Mutant(("any-group-protocol",), "Follow no record whose group_protocol is another than classic."),
+    Mutant(("passes-over-other-protocols",), HELD_TOO),
     Mutant(("never-expires",), "Follow nothing past valid_until."),
     Mutant(
         ("forgets-withdrawals",),

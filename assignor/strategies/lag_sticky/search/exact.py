@@ -22,7 +22,7 @@ _STEPS_TO_SET_UP = 60
 """In all for one solution: some 50 ms. What it takes to set up a part counts as steps, too."""
 _MOST_MEMBERS = 32
 _MOST_COMPANIONS = 6
-"""Of the least loaded members, those that are also taken two at a time."""
+"""How many of the least loaded members are also taken two at a time."""
 
 
 def is_small(problem: Problem) -> bool:

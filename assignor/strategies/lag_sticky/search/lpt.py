@@ -8,7 +8,7 @@ from assignor.strategies.lag_sticky.problem import Problem, Solution
 _MOST_PARTITIONS = 256
 _MOST_STARTS = 2
 _TIMES = (0.0, 0.25, 1.0, 4.0, 64.0)
-"""Of the time that no assignment beats: weighed early the partitions of much lag come first, late the busy ones."""
+"""Multiples of the time that no assignment beats. A small one puts partitions with much lag first."""
 
 
 def placed_anew(problem: Problem, bound_s: float, budget: int) -> list[Solution]:

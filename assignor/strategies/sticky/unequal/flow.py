@@ -233,7 +233,7 @@ class FlowNetwork:
 
 
 def _sources_and_sinks(excess: list[int], members: int) -> tuple[int, int]:
-    """Of these members, as bits, those with too many and those with too few."""
+    """Return which of these members have too many and which too few, as bits."""
     sources = sinks = 0
     for m in bits(members):
         if excess[m] > 0:

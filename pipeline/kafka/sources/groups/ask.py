@@ -54,7 +54,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupAnswer:
-    """What was said of one group: all of it, or nothing and why."""
+    """The answer about one group: all of it, or nothing and why."""
 
     group: ListedGroup
     assignor: str | None = None

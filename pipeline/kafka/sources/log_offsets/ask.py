@@ -50,7 +50,7 @@ _ENDS = {
     "read_uncommitted": (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED),
     "read_committed": (IsolationLevel.READ_COMMITTED,),
 }
-"""Of which isolation levels the end is asked for; the last one is the log end."""
+"""Isolation levels whose end is asked for; the last one is the log end."""
 # One task asks for this many in about 0.7 s; two tasks are faster from twice as many.
 _SHARE_PARTITIONS = 10_000
 # Ids are asked for before offsets. A broker that owes them must not hold up what is there.

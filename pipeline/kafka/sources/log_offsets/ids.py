@@ -1,6 +1,6 @@
 """Source: topic ids, by which a topic is told from another one that had its name before.
 
-librdkafka's listing has none, so topics are described beside the question for offsets. An id that is not there in
+librdkafka's listing has none, so topics are also described when offsets are asked for. An id that is not there in
 time, or that an older broker does not give, is no statement.
 """
 

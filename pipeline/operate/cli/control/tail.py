@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer
 
 from pipeline.config.load import load
 from pipeline.config.model import Config
 from pipeline.kafka.client import librdkafka_properties
-from pipeline.kafka.errors import client_with_reason, error_of_call, explained
+from pipeline.kafka.errors import client_with_reason, explained
 from pipeline.operate.cli.control.entry import Entry, entry
 from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.operate.output import note, progress
-from pipeline.operate.poll import messages
+from pipeline.operate.poll import assign_all, messages
 from pipeline.publish.claim import is_claim
 
 control = typer.Typer(no_args_is_help=True, add_completion=False, help="Read the control topic.")
@@ -60,7 +60,9 @@ def tail(
     try:
         name = topic or settings.control.topic
         with progress("asking the brokers"), explained("the Kafka cluster cannot be used", reason):
-            partitions = _assign(consumer, name, timeout_s=settings.source.request_timeout_s)
+            partitions = assign_all(
+                consumer, name, offset=OFFSET_BEGINNING, timeout_s=settings.source.request_timeout_s
+            )
         for message in messages(consumer, topic=name, partitions=partitions, follow=follow):
             if not is_claim(message.key()):
                 _print(entry(message), output=output)
@@ -79,15 +81,6 @@ def _settings(bootstrap: str | None, config: Path | None) -> Config:
     if bootstrap:
         return Config.model_validate({"kafka": {"properties": {"bootstrap.servers": bootstrap}}})
     return load(find_config(config))
-
-
-def _assign(consumer: Consumer, topic: str, *, timeout_s: int) -> int:
-    """Start at the beginning of every partition of `topic`; how many there are."""
-    found = consumer.list_topics(topic, timeout=timeout_s).topics[topic]
-    if found.error is not None:
-        raise error_of_call(f"topic {topic} cannot be read", found.error)
-    consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in found.partitions])
-    return len(found.partitions)
 
 
 def _print(found: Entry, *, output: Literal["text", "json"]) -> None:

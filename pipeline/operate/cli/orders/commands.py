@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
-import pyarrow as pa
 import typer
 
 from assignor.errors import EncodeError
@@ -24,31 +23,23 @@ from pipeline.operate.cli.orders import change as orders_change
 from pipeline.operate.cli.orders.change import Pins, as_text, parse_pins, pins_text, row
 from pipeline.operate.cli.orders.doubts import doubts
 from pipeline.operate.cli.orders.topic import Found, OrdersTopic, orders_topic
-from pipeline.operate.output import Column, FormatOption, Row, json_value, note, plain, progress, show
+from pipeline.operate.output import (
+    Column,
+    FormatOption,
+    Row,
+    end_without,
+    json_value,
+    note,
+    plain,
+    progress,
+    show,
+)
 
 GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]
 OutputOption = Annotated[
     Literal["text", "json"],
     typer.Option("--output", "-o", help="A line for people, or a JSON object."),
 ]
-
-_SCHEMA = pa.schema(
-    [
-        ("cluster", pa.string()),
-        ("group", pa.string()),
-        ("paused", pa.bool_()),
-        ("reason", pa.string()),
-        ("pinned", pa.map_(pa.string(), pa.string())),
-        ("triggered_at", pa.timestamp("ms", "UTC")),
-        ("resumed_at", pa.timestamp("ms", "UTC")),
-        ("approved_plan", pa.string()),
-        ("approval_reason", pa.string()),
-        ("approved_by", pa.string()),
-        ("approved_at", pa.timestamp("ms", "UTC")),
-        ("by", pa.string()),
-        ("at", pa.timestamp("ms", "UTC")),
-    ]
-)
 
 
 def _paused(values: Row) -> str:
@@ -88,10 +79,8 @@ def orders(*, output: FormatOption = "table", config: StreamConfigOption = None)
         found = topic.read()
     _tell_skipped(found, topic)
     rows = [row(found.orders[place]) for place in sorted(found.orders)]
-    show(pa.Table.from_pylist(rows, schema=_SCHEMA), _COLUMNS, output=output)
-    if not rows:
-        note(f"there are no orders on topic {topic.topic}")
-        raise typer.Exit(1)
+    show(rows, _COLUMNS, output=output)
+    end_without(rows, f"there are no orders on topic {topic.topic}")
 
 
 def pause(

@@ -18,7 +18,7 @@ from pipeline.operate.listings.groups import (
     with_decisions,
     with_progress,
 )
-from pipeline.operate.output import FormatOption, WideOption, note, progress, show
+from pipeline.operate.output import FormatOption, WideOption, end_without, note, progress, show
 from pipeline.tables.reading import matches
 
 
@@ -63,6 +63,4 @@ def groups(
             f"the members of {hidden} of {rows.num_rows} groups are unknown: those of share and streams groups stand "
             "in records that are not read, and those of groups of type - in none"
         )
-    if not rows.num_rows:
-        note("no group matches")
-        raise typer.Exit(1)
+    end_without(rows, "no group matches")

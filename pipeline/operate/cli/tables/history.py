@@ -12,7 +12,7 @@ from pipeline.operate.cli.times import parse_time
 from pipeline.operate.listings.partitions import MEASURES, PARTITION
 from pipeline.operate.listings.spans import between, last_of
 from pipeline.operate.old_log_ends import limit_of, with_is_old
-from pipeline.operate.output import Column, FormatOption, WideOption, names, note, progress, show
+from pipeline.operate.output import Column, FormatOption, WideOption, end_without, names, progress, show
 from pipeline.tables.reading import all_of, matches
 
 _UPDATED = "updated_at"
@@ -76,6 +76,4 @@ def history(
     )
     rows = last_of(rows, _KEY) if at else rows
     show(rows, _COLUMNS, output=output, wide=wide)
-    if not rows.num_rows:
-        note(f"no row between {start:%Y-%m-%dT%H:%M:%SZ} and {end:%Y-%m-%dT%H:%M:%SZ} matches")
-        raise typer.Exit(1)
+    end_without(rows, f"no row between {start:%Y-%m-%dT%H:%M:%SZ} and {end:%Y-%m-%dT%H:%M:%SZ} matches")

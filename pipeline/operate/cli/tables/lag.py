@@ -13,7 +13,7 @@ from pipeline.operate.listings.old_offsets import warning
 from pipeline.operate.listings.partitions import COLUMNS, SortKey, ordered
 from pipeline.operate.listings.totals import TotalBy, totals
 from pipeline.operate.old_log_ends import limit_of, with_is_old
-from pipeline.operate.output import FormatOption, WideOption, names, note, plain, progress, show
+from pipeline.operate.output import FormatOption, WideOption, end_without, names, note, plain, progress, show
 from pipeline.tables.owner import heartbeat
 from pipeline.tables.reading import Tables, all_of, matches
 
@@ -79,9 +79,7 @@ def lag(
     shown, columns = totals(rows, by=total) if total else (rows, COLUMNS)
     key: SortKey = sort or ("lag" if top else "group")
     show(ordered(shown, key=key).slice(0, top), columns, output=output, wide=wide)
-    if not rows.num_rows:
-        note("no partition matches")
-        raise typer.Exit(1)
+    end_without(rows, "no partition matches")
 
 
 def warn_if_late(source: TableSource) -> None:

@@ -6,7 +6,17 @@ import pyarrow.compute as pc
 import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
-from pipeline.operate.output import Column, FormatOption, Row, WideOption, names, note, plain, progress, show
+from pipeline.operate.output import (
+    Column,
+    FormatOption,
+    Row,
+    WideOption,
+    end_without,
+    names,
+    plain,
+    progress,
+    show,
+)
 from pipeline.tables.reading import matches
 
 _BYTES_SHOWN = 24
@@ -72,6 +82,4 @@ def quarantine(
         )
     newest = rows.take(pc.sort_indices(rows, sort_keys=_NEWEST_FIRST)[:last])
     show(newest, _COLUMNS, output=output, wide=wide)
-    if not newest.num_rows:
-        note("no quarantined record matches")
-        raise typer.Exit(1)
+    end_without(newest, "no quarantined record matches")

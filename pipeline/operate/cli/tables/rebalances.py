@@ -11,7 +11,7 @@ from pipeline.operate.cli.tables.lag import GroupsOption
 from pipeline.operate.cli.times import parse_time
 from pipeline.operate.listings.groups import MEMBERS, by_member, count_of
 from pipeline.operate.listings.spans import between, last_of
-from pipeline.operate.output import Column, FormatOption, WideOption, names, note, progress, show
+from pipeline.operate.output import Column, FormatOption, WideOption, end_without, names, progress, show
 from pipeline.tables.reading import all_of, matches
 
 _UPDATED = "updated_at"
@@ -87,8 +87,5 @@ def rebalances(
         show(by_member(rows, keys), (*_KEY, *MEMBERS), output=output, wide=wide)
     else:
         show(rows, _COLUMNS, output=output, wide=wide)
-    if not rows.num_rows:
-        note(
-            f"no row {f'since {start:%Y-%m-%dT%H:%M:%SZ} ' if start else ''}until {end:%Y-%m-%dT%H:%M:%SZ} matches"
-        )
-        raise typer.Exit(1)
+    since_then = f"since {start:%Y-%m-%dT%H:%M:%SZ} " if start else ""
+    end_without(rows, f"no row {since_then}until {end:%Y-%m-%dT%H:%M:%SZ} matches")

@@ -22,8 +22,8 @@ from pipeline.operate.output import (
     FormatOption,
     Row,
     WideOption,
+    end_without,
     iterate,
-    note,
     plain,
     progress,
     show,
@@ -81,9 +81,7 @@ def recommendations(
             typer.echo("\n".join(story(row)))
     else:
         _show(rows, output=output, wide=wide)
-    if not rows.num_rows:
-        note("no recommendation matches")
-        raise typer.Exit(1)
+    end_without(rows, "no recommendation matches")
 
 
 def _show(rows: pa.Table, *, output: Format, wide: bool) -> None:

@@ -66,7 +66,7 @@ class Pace:
     """How many records a member of some speed has time for."""
 
     def __init__(self, speed: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Of `speed` records/s."""
+        """Allow `speed` records/s."""
         self._speed = speed
         self._clock = clock
         self._last_s = clock()

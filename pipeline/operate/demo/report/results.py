@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.operate.demo.report.timeline import GroupTimeline
+from pipeline.operate.output import Column, aligned
 
 HEADINGS = (
     "GROUP",
@@ -69,13 +70,5 @@ def _drained(result: GroupResult) -> str:
 
 def results_table(results: Sequence[GroupResult]) -> list[str]:
     """The table as lines of text."""
-    rows = [HEADINGS, *map(cells, results)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(_aligned(row, widths)) for row in rows]
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    return [
-        cell.ljust(width) if place < _NAMES else cell.rjust(width)
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-    ]
+    columns = [Column(header=one, name=one, is_number=at >= _NAMES) for at, one in enumerate(HEADINGS)]
+    return list(aligned(columns, list(map(cells, results))))

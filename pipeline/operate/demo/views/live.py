@@ -26,7 +26,7 @@ from pipeline.run.query import Report
 _REDRAWS_PER_S = 4
 _BATCHES_FOR_MEDIAN = 50
 _HEADINGS = 5
-"""Lines beside those of the groups and of the newest plans."""
+"""Lines in addition to those of the groups and of the newest plans."""
 _MARKED_S = 30.0
 """How long a member shows what it was given or gave."""
 

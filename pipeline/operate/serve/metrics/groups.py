@@ -9,10 +9,10 @@ from pipeline.config.model import MetricsConfig
 from pipeline.operate.listings.totals import may_have_unread
 from pipeline.operate.old_log_ends import IS_OLD
 from pipeline.operate.serve.metrics import families
-from pipeline.operate.serve.metrics.facts import Facts
-from pipeline.operate.serve.metrics.members import Members, members_of
 from pipeline.operate.serve.metrics.partitions import member_columns
 from pipeline.operate.serve.metrics.text import Labels, Samples, samples
+from pipeline.operate.serve.views.crew import Members, members_of
+from pipeline.operate.serve.views.facts import Facts
 
 GROUP = ["cluster", "group_id"]
 
@@ -27,7 +27,7 @@ def group_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:
     """Samples of each group as a whole, and of its members.
 
     Args:
-        facts: With the lag rows `with_is_old`.
+        facts: Of the groups that are wanted.
         config: What is wanted.
     """
     lag = facts.partition_lag

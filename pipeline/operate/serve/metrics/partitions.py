@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 
 from pipeline.config.model import MetricsConfig
 from pipeline.operate.serve.metrics import families
-from pipeline.operate.serve.metrics.facts import Facts
 from pipeline.operate.serve.metrics.text import Labels, Samples, samples
+from pipeline.operate.serve.views.facts import Facts
 
 _MEMBER = {"member_host": "client_host", "client_id": "client_id"}
 _FULL_MEMBER = {"member_host": "client_host", "consumer_id": "member_id", "client_id": "client_id"}

@@ -3,21 +3,19 @@
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 
 from pipeline.config.model import Config, Granularity
 from pipeline.exposition import LAST_BATCH, PROVISIONAL, Family
-from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.serve.metrics import families
-from pipeline.operate.serve.metrics.facts import COLUMNS, Facts, facts
 from pipeline.operate.serve.metrics.groups import group_samples
 from pipeline.operate.serve.metrics.page import Page
 from pipeline.operate.serve.metrics.partitions import partition_samples, topic_samples
 from pipeline.operate.serve.metrics.plans import plan_samples
 from pipeline.operate.serve.metrics.text import Labels, Samples, samples, texts_of
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
+from pipeline.operate.serve.views.facts import COLUMNS, Facts, facts, narrowed
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 
@@ -53,8 +51,7 @@ class Scraper:
 
     def _made(self, found: Snapshot) -> Page:
         metrics = self._config.serve.metrics
-        rows = facts(found, metrics)
-        rows = replace(rows, partition_lag=with_is_old(rows.partition_lag, limit_of(self._config)))
+        rows = narrowed(facts(found, self._config), metrics)
         by_granularity: dict[Granularity, list[Samples]] = {
             "partition": list(partition_samples(rows, metrics)),
             "topic": list(topic_samples(rows, metrics)),

@@ -12,7 +12,6 @@ from starlette.routing import Route
 
 from pipeline.operate.listings.decisions import plan_story
 from pipeline.operate.listings.partitions import COLUMNS, SortKey
-from pipeline.operate.listings.statuses import WORST_FIRST
 from pipeline.operate.listings.waiting import plan_id
 from pipeline.operate.output import Row, iterate
 from pipeline.operate.serve.clusters import Clusters, Look, UnknownClusterError, causes, fleet_rows
@@ -27,8 +26,9 @@ from pipeline.operate.serve.responses import respond
 from pipeline.operate.serve.views.fleet import ordered
 from pipeline.operate.serve.views.group import decision_rows, group_view, worst
 from pipeline.operate.serve.views.health import health_row
+from pipeline.operate.serve.views.history import Series
 from pipeline.operate.serve.views.source import Now, Source
-from pipeline.operate.serve.views.sparks import Series
+from pipeline.operate.statuses import WORST_FIRST
 
 _OK, _NOT_FOUND, _UNAVAILABLE = 200, 404, 503
 _ROWS, _DECISIONS, _PARTITIONS = 500, 20, 100
@@ -46,9 +46,18 @@ _NO_DESK = (
 )
 
 
+class _Environment(Environment):
+    """Looks up `row.name` in dictionaries first: there are thousands on a page, and Jinja tries attributes first."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if isinstance(obj, dict) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
 def page_routes(clusters: Clusters) -> Sequence[Route]:
     """Routes of the page, of its style and script, and of orders, where there is a desk for them."""
-    environment = Environment(
+    environment = _Environment(
         loader=PackageLoader(_HERE, "templates"),
         autoescape=True,
         undefined=StrictUndefined,

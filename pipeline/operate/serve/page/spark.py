@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup, escape
 
 from pipeline.operate.output import NONE
-from pipeline.operate.serve.views.sparks import POINTS, Series
+from pipeline.operate.serve.views.history import Series
+from pipeline.operate.serve.views.sparks import POINTS
 
 _HEIGHT = 20
 _Dot = tuple[int, int]

@@ -2,28 +2,17 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
-from pipeline.operate.listings.statuses import meaning_of
-from pipeline.operate.output import NONE, plain
+from pipeline.operate.output import NONE, plain, span_text
 from pipeline.operate.serve.clusters import PARAMETER
 from pipeline.operate.serve.orders import PATH, STANDING_PATH
 from pipeline.operate.serve.page.names import abbreviated, member_name
-
-_MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
-_STATUS_CLASSES = {
-    "OK": "good",
-    "WARN": "fair",
-    "REWIND": "fair",
-    "NOT_COMMITTED": "fair",
-    "STALL": "bad",
-    "STOP": "bad",
-    "EXPIRED": "bad",
-}
+from pipeline.operate.statuses import status_of
 
 
 def number(value: float | None, *, at_least: object = False) -> Markup:
@@ -49,7 +38,9 @@ def duration(seconds: float | None, *, at_least: object = False, at_most: object
     """
     if seconds is None:
         return escape(NONE)
-    return _data(seconds, _duration(seconds), "at least " if at_least else "at most " if at_most else "")
+    return _data(
+        seconds, span_text(seconds, decimals=1), "at least " if at_least else "at most " if at_most else ""
+    )
 
 
 def _data(value: float, text: str, bound: str) -> Markup:
@@ -79,29 +70,21 @@ def moment(at: datetime | None) -> Markup:
 @cache
 def status_tag(status: str) -> Markup:
     """A status in its colour; a bad one says what it means."""
-    colour = _STATUS_CLASSES.get(status, "none")
-    meaning = meaning_of(status) if colour == "bad" else ""
-    title = Markup(' title="{}"').format(meaning) if meaning else ""
-    return Markup('<span class="status {}"{}>{}</span>').format(colour, title, status)
+    level, meaning = status_of(status)
+    title = Markup(' title="{}"').format(meaning) if level == "bad" else ""
+    return Markup('<span class="status {}"{}>{}</span>').format(level, title, status)
 
 
-def group_url(group_id: str, cluster: str | None = None) -> str:
-    """Of a group's page: its name stands in the query, where `..` and `/` mean nothing."""
-    return f"/group?id={quote(group_id, safe='')}{_of(cluster, '&')}"
+def group_url(group_id: str, cluster: str | None = None, *, path: str = "/group") -> str:
+    """Where a group's page is, or where orders for it are sent.
 
-
-def approve_url(group_id: str, cluster: str | None) -> str:
-    """Where the approval of its plan is ordered. A browser would change line ends in the value of a form's field."""
-    return f"{PATH}?id={quote(group_id, safe='')}{_of(cluster, '&')}"
-
-
-def order_url(group_id: str, cluster: str | None) -> str:
-    """Where pauses and pins of the group are ordered."""
-    return f"{STANDING_PATH}?id={quote(group_id, safe='')}{_of(cluster, '&')}"
+    The name stands in the query, where `..` and `/` mean nothing, and where no browser changes line ends.
+    """
+    return f"{path}?id={quote(group_id, safe='')}{_of(cluster, '&')}"
 
 
 def api_url(group_id: str, rest: str = "", cluster: str | None = None) -> str:
-    """Of the same as JSON."""
+    """URL of the same as JSON."""
     return f"/api/v1/groups/{quote(group_id, safe='')}{rest}{_of(cluster, '?')}"
 
 
@@ -117,20 +100,12 @@ FILTERS: Mapping[str, Any] = {
     "moment": moment,
     "plain": plain,
     "status_tag": status_tag,
-    "meaning": meaning_of,
+    "meaning": lambda status: status_of(status).meaning,
     "abbreviated": abbreviated,
     "member_name": member_name,
     "group_url": group_url,
     "api_url": api_url,
-    "approve_url": approve_url,
-    "order_url": order_url,
+    "approve_url": partial(group_url, path=PATH),
+    "order_url": partial(group_url, path=STANDING_PATH),
 }
 """By the names that templates use."""
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 2 * _MINUTE:
-        return f"{seconds:.1f} s"
-    if seconds < 2 * _HOUR:
-        return f"{seconds / _MINUTE:.1f} min"
-    return f"{seconds / _HOUR:.1f} h" if seconds < 2 * _DAY else f"{seconds / _DAY:.1f} d"

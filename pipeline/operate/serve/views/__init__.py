@@ -1,5 +1,5 @@
-"""What the page shows and the JSON API answers: one value for both, made from one version of the tables.
+"""What the page shows, the JSON API answers and metrics count: one value for all, made from one version of the tables.
 
-Figures are those of `operate.listings`, so of the commands, and of `serve.metrics` where the commands have none.
-Imports no HTTP. Start with `fleet`, one row per group; `group` is one of them in full.
+Figures are those of `operate.listings`, so of the commands. Imports no HTTP. Start with `facts`, which reads; `crew`
+has the members of all groups, `fleet` one row per group, `group` one of them in full.
 """

@@ -3,24 +3,20 @@
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline.config.model import Config
 from pipeline.operate.listings import groups, partitions
-from pipeline.operate.listings.statuses import rank
 from pipeline.operate.listings.totals import totals
-from pipeline.operate.old_log_ends import limit_of, with_is_old
-from pipeline.operate.output import Row, iterate, names
-from pipeline.operate.serve.metrics.facts import COLUMNS, Facts
-from pipeline.operate.serve.metrics.members import Members, members_of
-from pipeline.operate.serve.metrics.plans import Plan, plans_of
+from pipeline.operate.output import Row, iterate
 from pipeline.operate.serve.snapshot import Snapshot
-from pipeline.operate.serve.views.plans import plan_row
+from pipeline.operate.serve.views.crew import Members, members_of
+from pipeline.operate.serve.views.facts import facts
+from pipeline.operate.serve.views.plans import Plan, plan_row, plans_of
 from pipeline.operate.serve.views.verdict import verdict
+from pipeline.operate.statuses import rank
 
 _UNKNOWN = (
     *("lag", "lag_at_commit", "max_lag", "lag_seconds"),
@@ -35,7 +31,7 @@ _NO_LAG: Row = {
     "statuses": {},
     "lag_seconds_is_lower_bound": False,
 }
-"""Of a group without commits."""
+"""Figures of a group without commits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +43,7 @@ class Fleet:
     """By name of the group, in the order of names."""
     members: Members
     plans: Mapping[str, Plan]
-    """Of the groups about which something was decided."""
+    """Plans of the groups that have a decision."""
 
 
 class Fleets:
@@ -77,14 +73,10 @@ def fleet_of(found: Snapshot, config: Config) -> Fleet:
     Raises:
         StoreError: They cannot be read.
     """
-    # Totals may need more than the metrics do.
-    columns = {**COLUMNS, "partition_lag": tuple({*COLUMNS["partition_lag"], *names(partitions.COLUMNS)})}
-    rows = {name: found.read(name, columns=columns[name]) for name in columns}
-    facts = Facts(**rows, as_of=found.observed_at)
-    facts = replace(facts, partition_lag=with_is_old(facts.partition_lag, limit_of(config)))
-    members = members_of(facts)
-    plans = {plan.row["group_id"]: plan for plan in plans_of(facts)}
-    sums = _sums(facts.partition_lag)
+    rows = facts(found, config)
+    members = members_of(rows)
+    plans = {plan.row["group_id"]: plan for plan in plans_of(rows)}
+    sums = _sums(rows.partition_lag)
     listed = groups.with_decisions(groups.group_rows(found, None), found, None)
     known = listed.drop_columns(["members"])
     return Fleet(
@@ -118,18 +110,10 @@ def _row(row: Row, sums: Mapping[str, Row], members: Members, plans: Mapping[str
 
 
 def _sums(lag: pa.Table) -> dict[str, Row]:
-    """By group: the totals of the commands, and the number of partitions of each status and of each doubt."""
-    summed, _ = totals(lag, by="group")
-    rows = {row["group_id"]: row for row in iterate(summed)}
+    """By group: the totals of the commands, and the number of partitions of each status."""
     statuses = _statuses(lag)
-    more = lag.group_by("group_id").aggregate([("provisional", "sum"), *_rates()])
-    for row in iterate(more):
-        rows[row["group_id"]] |= {
-            "statuses": statuses[row["group_id"]],
-            "provisional": row["provisional_sum"],
-            **rates(row),
-        }
-    return rows
+    summed, _ = totals(lag, by="group")
+    return {row["group_id"]: {**row, "statuses": statuses[row["group_id"]]} for row in iterate(summed)}
 
 
 def _statuses(lag: pa.Table) -> dict[str, dict[str, int]]:
@@ -138,17 +122,3 @@ def _statuses(lag: pa.Table) -> dict[str, dict[str, int]]:
     for row in sorted(iterate(counted), key=lambda row: rank(row["status"])):
         found[row["group_id"]][row["status"]] = row["partition_count"]
     return found
-
-
-def _rates() -> list[Any]:
-    unknown = pc.CountOptions(mode="only_null")
-    return [
-        one for name in ("arrival_rate", "drain_rate") for one in ((name, "sum"), (name, "count", unknown))
-    ]
-
-
-def rates(row: Row) -> Row:
-    """Sums of rates, records/s; None where one of them is unknown."""
-    return {
-        name: None if row[f"{name}_count"] else row[f"{name}_sum"] for name in ("arrival_rate", "drain_rate")
-    }

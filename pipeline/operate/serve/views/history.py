@@ -1,10 +1,15 @@
-"""A group as it was: its lag and its age, from the rows of `lag_history` of its partitions, and when it changed."""
+"""Groups as they were: lag and age at moments, from the rows of `lag_history` of their partitions, and their changes.
+
+A row holds from its time until the next row of its partition, but no longer than a gap that the caller gives.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,15 +18,17 @@ from pipeline.operate.listings.spans import between
 from pipeline.operate.output import iterate
 from pipeline.operate.serve.snapshot import Snapshot
 
+Series: TypeAlias = Sequence[int | None]
+"""Lag of a group at each moment, in records; None where that of no partition was known."""
 Point: TypeAlias = tuple[datetime, float | None]
 """A moment, and a figure of the partitions for which it was known then; None if it was for none."""
-
 Mark: TypeAlias = tuple[datetime, str]
 """A moment, and what happened."""
+Ints: TypeAlias = npt.NDArray[np.int64]
 
+COLUMNS = ("group_id", "topic", "partition", "updated_at", "lag")
+"""Columns that `lags_of_groups` needs."""
 _POINTS = 121
-_COLUMNS = ("topic", "partition", "updated_at", "lag", "lag_seconds")
-_KEY = ["topic", "partition"]
 
 
 class Past(NamedTuple):
@@ -31,6 +38,21 @@ class Past(NamedTuple):
     """Sum over its partitions, in records."""
     age: list[Point]
     """Age of the oldest unread record, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """The rows that hold at one moment or more, by partition and time."""
+
+    row: Ints
+    """Number of each in its table."""
+    group: Ints
+    """Number of its group in `names`."""
+    first: Ints
+    """Number of the first moment at which it holds."""
+    after: Ints
+    """Number of the first moment at which it no longer does; larger than `first`."""
+    names: list[str]
 
 
 def past_of(
@@ -49,23 +71,28 @@ def past_of(
         StoreError: The table cannot be read.
     """
     own = between(end - spans[-1] - max_gap, end) & (pc.field("group_id") == group_id)
-    rows = found.read("lag_history", columns=_COLUMNS, where=own)
+    rows = found.read("lag_history", columns=(*COLUMNS, "lag_seconds"), where=own)
     first = pc.min(rows["updated_at"]).as_py()
     span = next((one for one in spans if first is not None and end - one <= first), spans[-1])
     moments_us = np.linspace(_us(end - span), _us(end), _POINTS).astype(np.int64)
-    sums, known = np.zeros(_POINTS), np.zeros(_POINTS, np.int64)
-    oldest = np.full(_POINTS, np.nan)
-    for times_us, lags, ages in _by_partition(rows):
-        newest = np.searchsorted(times_us, moments_us, side="right") - 1
-        holds = (newest >= 0) & (moments_us - times_us[newest] <= _us(max_gap))
-        is_known = holds & ~np.isnan(lags[newest])
-        sums[is_known] += lags[newest[is_known]]
-        known += is_known
-        oldest = np.fmax(oldest, np.where(holds, ages[newest], np.nan))
-    moments = [datetime.fromtimestamp(at / 1e6, tz=timezone.utc) for at in moments_us.tolist()]
-    lag = [int(value) if n else None for value, n in zip(sums.tolist(), known.tolist(), strict=True)]
-    age = [None if np.isnan(value) else value for value in oldest.tolist()]
-    return Past(lag=list(zip(moments, lag, strict=True)), age=list(zip(moments, age, strict=True)))
+    held = _held(rows, moments_us, max_gap)
+    lags = _sums(held, rows, _POINTS).get(group_id, [None] * _POINTS)
+    moments = [datetime.fromtimestamp(at_us / 1e6, tz=timezone.utc) for at_us in moments_us.tolist()]
+    return Past(
+        lag=list(zip(moments, lags, strict=True)), age=list(zip(moments, _ages(held, rows), strict=True))
+    )
+
+
+def lags_of_groups(rows: pa.Table, *, moments: Sequence[datetime], max_gap: timedelta) -> dict[str, Series]:
+    """By group, the sum of what was known of its partitions at each moment.
+
+    Args:
+        rows: `COLUMNS` of `lag_history`, in any order.
+        moments: Ascending.
+        max_gap: As `past_of` has it.
+    """
+    moments_us = np.array([_us(at) for at in moments], np.int64)
+    return _sums(_held(rows, moments_us, max_gap), rows, len(moments))
 
 
 def changes(found: Snapshot, group_id: str, *, start: datetime, end: datetime) -> list[Mark]:
@@ -83,17 +110,68 @@ def changes(found: Snapshot, group_id: str, *, start: datetime, end: datetime) -
     return [(row["updated_at"], row["why"]) for row in iterate(rows)]
 
 
-def _by_partition(rows: pa.Table) -> list[tuple[Any, Any, Any]]:
-    """Times in microseconds, lags and ages of each partition, in the order of time; nan is unknown."""
-    ordered = rows.sort_by([(name, "ascending") for name in (*_KEY, "updated_at")])
-    counted = ordered.group_by(_KEY).aggregate([("lag", "count", pc.CountOptions(mode="all"))])
-    counts = [row["lag_count"] for row in iterate(counted.sort_by([(name, "ascending") for name in _KEY]))]
-    times_us = ordered["updated_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
-    figures = (times_us, *(ordered[name].cast(pa.float64()).to_numpy() for name in ("lag", "lag_seconds")))
-    cuts = np.cumsum(counts)[:-1]
-    return list(zip(*(np.split(one, cuts) for one in figures), strict=True)) if counts else []
+def _held(rows: pa.Table, moments_us: Ints, max_gap: timedelta) -> _Held:
+    groups = rows["group_id"].combine_chunks().dictionary_encode()
+    group = groups.indices.to_numpy().astype(np.int64)
+    key = _key(group, rows)
+    at_us = rows["updated_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
+    order = np.lexsort((at_us, key))
+    key, at_us = key[order], at_us[order]
+    first = np.searchsorted(moments_us, at_us)
+    after = np.searchsorted(moments_us, at_us + max_gap // timedelta(microseconds=1), side="right")
+    is_replaced = key[1:] == key[:-1]
+    after[:-1][is_replaced] = np.minimum(after[:-1], first[1:])[is_replaced]
+    holds = after > first
+    return _Held(
+        row=order[holds],
+        group=group[order[holds]],
+        first=first[holds],
+        after=after[holds],
+        names=groups.dictionary.to_pylist(),
+    )
 
 
-def _us(value: datetime | timedelta) -> int:
-    whole = value if isinstance(value, timedelta) else value - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    return whole // timedelta(microseconds=1)
+def _key(group: Ints, rows: pa.Table) -> Ints:
+    """A number for each partition of a group."""
+    topics = rows["topic"].combine_chunks().dictionary_encode()
+    partition = rows["partition"].to_numpy().astype(np.int64)
+    widest = int(partition.max(initial=0)) + 1
+    topic = topics.indices.to_numpy().astype(np.int64)
+    key: Ints = (group * len(topics.dictionary) + topic) * widest + partition
+    return key
+
+
+def _sums(held: _Held, rows: pa.Table, n_moments: int) -> dict[str, Series]:
+    """By group, the lag that was known at each moment."""
+    lag = pc.fill_null(rows["lag"], -1).to_numpy()[held.row]
+    is_known = lag >= 0
+    shape = len(held.names), n_moments + 1
+    cells = held.group[is_known] * shape[1]
+    opens, closes = cells + held.first[is_known], cells + held.after[is_known]
+
+    def running(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Sums at each moment of what has opened and not closed; whole numbers, so nothing is lost."""
+        size = shape[0] * shape[1]
+        opened = np.bincount(opens, weights, size) - np.bincount(closes, weights, size)
+        return np.cumsum(opened.reshape(shape), axis=1)[:, :n_moments]
+
+    sums, known = running(lag[is_known].astype(np.float64)), running(np.ones(len(opens)))
+    return {
+        name: [int(value) if n else None for value, n in zip(values, counts, strict=True)]
+        for name, values, counts in zip(held.names, sums.tolist(), known.tolist(), strict=True)
+    }
+
+
+def _ages(held: _Held, rows: pa.Table) -> list[float | None]:
+    """Age of the oldest record at each of `_POINTS` moments."""
+    ages = rows["lag_seconds"].cast(pa.float64()).to_numpy()[held.row]
+    oldest = np.full(_POINTS, np.nan)
+    lengths = held.after - held.first
+    # Moments of each row, one row after the other.
+    moment = np.arange(lengths.sum()) + np.repeat(held.first - (np.cumsum(lengths) - lengths), lengths)
+    np.fmax.at(oldest, moment, np.repeat(ages, lengths))
+    return [None if np.isnan(age) else age for age in oldest.tolist()]
+
+
+def _us(at: datetime) -> int:
+    return (at - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(microseconds=1)

@@ -4,18 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
-from pipeline.operate.listings.statuses import rank
-from pipeline.operate.listings.totals import totals
+from pipeline.operate.listings.totals import RATES, totals
 from pipeline.operate.output import Row, iterate
-from pipeline.operate.serve.metrics.plans import Plan
-from pipeline.operate.serve.views.plans import Key, answers, moved, of_target, target_of
+from pipeline.operate.serve.views.plans import Key, Plan, answers, moved, of_target, target_of
+from pipeline.operate.statuses import rank
 
 _WHO = ("member_id", "client_id", "client_host", "group_instance_id", "rack", "error")
 _SUMS = (
     *("partitions", "lag", "unknown_lag", "old_lag", "max_lag", "lag_at_commit", "unknown_lag_at_commit"),
-    *("lag_seconds", "lag_seconds_is_lower_bound", "unknown_lag_seconds"),
+    *("lag_seconds", "lag_seconds_is_lower_bound", "unknown_lag_seconds", *RATES, "status"),
 )
-_MEASURED = ("arrival_rate", "drain_rate")
 
 
 def member_rows(
@@ -36,18 +34,17 @@ def member_rows(
         capacities: Records/s that members drained with a backlog, by member id.
     """
     summed, _ = totals(lag, by="member")
-    sums = {row["member_id"]: row for row in iterate(summed)}
+    statuses = _worst_statuses(lag)
+    sums = {row["member_id"]: {**row, "status": statuses[row["member_id"]]} for row in iterate(summed)}
     rows = {row["member_id"]: {name: row[name] for name in _WHO} | _sums(row, sums) for row in listed}
     for member_id, row in sums.items():
         # Partitions without an owner, and earlier owners that the group's newest records do not name.
         rows.setdefault(member_id, {**dict.fromkeys(_WHO), **row})
     said = answers(plan) if plan else {}
     after = _after(rows, lag, decision)
-    owned = _owned(lag)
     return [
         {
             **{name: rows[member_id][name] for name in (*_WHO, *_SUMS)},
-            **_measured(owned.get(member_id, []), has_any=rows[member_id]["partitions"] != 0),
             "capacity": capacities.get(member_id),
             "answers": said.get(member_id, []),
             **after[member_id],
@@ -64,27 +61,18 @@ def _sums(row: Row, sums: Mapping[str | None, Row]) -> Row:
     nothing = 0 if row["partitions"] == 0 else None
     return {
         **dict.fromkeys(_SUMS, nothing),
+        **dict.fromkeys(RATES, None if nothing is None else 0.0),
         "partitions": row["partitions"],
         "lag_seconds_is_lower_bound": False,
+        "status": None,
     }
 
 
-def _owned(lag: pa.Table) -> dict[str | None, list[Row]]:
-    found: dict[str | None, list[Row]] = {}
-    for row in iterate(lag.select(["member_id", "status", *_MEASURED])):
-        found.setdefault(row["member_id"], []).append(row)
+def _worst_statuses(lag: pa.Table) -> dict[str | None, str]:
+    found: dict[str | None, str] = {}
+    for row in iterate(lag.group_by(["member_id", "status"]).aggregate([])):
+        found[row["member_id"]] = min(found.get(row["member_id"], row["status"]), row["status"], key=rank)
     return found
-
-
-def _measured(owned: Sequence[Row], *, has_any: bool) -> Row:
-    """Sums of rates, records/s, and the worst status; null for one that may have partitions without rows of lag."""
-    if has_any and not owned:
-        return dict.fromkeys((*_MEASURED, "status"))
-    sums = {name: [row[name] for row in owned] for name in _MEASURED}
-    return {
-        **{name: None if None in rates else float(sum(rates)) for name, rates in sums.items()},
-        "status": min((row["status"] for row in owned), key=rank, default=None),
-    }
 
 
 def _after(rows: Iterable[str | None], lag: pa.Table, decision: Row | None) -> dict[str | None, Row]:

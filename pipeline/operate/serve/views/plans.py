@@ -1,53 +1,136 @@
-"""The newest decision about a group and what became of its newest plan; and what the target means for each member."""
+"""The newest decision about each group, what became of its newest plan, and what the target means for each member."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any
 
-from assignor.protocol.ranges import parse_ranges
-from pipeline.operate.output import Row
-from pipeline.operate.serve.metrics.plans import DECIDED, KINDS, OUTCOMES, Outcome, Plan
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from assignor.protocol.ranges import parse_ranges
+from pipeline import clock
+from pipeline.operate.output import Row
+from pipeline.operate.serve.views.facts import Facts
+from pipeline.planning.rows.causes import guard_of
+from pipeline.planning.state import PlanState, from_json
+
+OUTCOMES = ("open", "applied", "partly", "refused", "superseded", "expired")
+DECIDED = ("none", "held_back", "dry_run", "advice", "awaiting_approval", "abstain", "paused")
+EFFECTS = ("helped", "hurt", "cannot tell")
+KINDS = ("accepted", "applied", "refused", "void")
 _MOST_PARTITIONS = 1_000_000
 
 Key = tuple[str, int]
 """Topic and partition number."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became so far of the newest plan that was published; `needed` apart, what JSON has as `published`."""
+
+    epoch: int
+    status: str
+    moves: int
+    moves_made: int
+    published_at: datetime
+    valid_until: datetime | None = None
+    """None unless it is open."""
+    predicted_drain_s: float | None
+    realised_drain_s: float | None
+    effect: str | None = None
+    """One of `EFFECTS`; None until it is judged."""
+    effect_why: str | None = None
+    needed: frozenset[str] | None = None
+    """Members that it takes from or gives to; None unless it is open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One group's row of `plan_state`, and what else is known of its plan."""
+
+    row: Mapping[str, Any]
+    n_moves: int | None
+    """Moves of the target; None if there is none."""
+    outcome: Outcome | None
+    """None when no plan was ever published."""
+    is_paused: bool
+    acks: Mapping[str, frozenset[str]]
+    """Members by what they said about the newest plan."""
+    members: frozenset[str]
+    is_kip848: bool = False
+    """The broker assigns the group, and its members answer nothing."""
+
+    @property
+    def guard(self) -> str | None:
+        """The one that holds a plan back."""
+        return guard_of(self.row["reason"])
+
+    @property
+    def states(self) -> frozenset[str]:
+        """Those of `OUTCOMES` and `DECIDED` that apply."""
+        decided = self.row["decision"] if self.row["decision"] in DECIDED else None
+        found = (
+            self.outcome.status if self.outcome else None,
+            "held_back" if self.guard else decided,
+            "paused" if self.is_paused else None,
+        )
+        return frozenset(state for state in found if state) or frozenset({"none"})
+
+    @property
+    def acks_missing(self) -> int | None:
+        """Members of the group that the open plan needs, and that have said nothing."""
+        needed = self.outcome.needed if self.outcome else None
+        if needed is None or self.is_kip848:
+            return None
+        return len((needed & self.members).difference(*self.acks.values()))
+
+
+def plans_of(facts: Facts) -> Iterator[Plan]:
+    """Plans of all groups that have a decision."""
+    rows = facts.plan_state
+    # The lists of moves are long, and only their lengths are shown.
+    n_moves = pc.if_else(pc.is_valid(rows["assignment"]), pc.list_value_length(rows["moves"]), None)
+    # So is what decisions remember. It is read where the row's own plan is newer than what its column `plan` tells, or
+    # is open: that takes a millisecond for a large group.
+    is_open = pc.equal(pc.struct_field(rows["plan"].combine_chunks(), "status"), "open")
+    is_read = pc.or_kleene(is_open, pc.equal(rows["decision"].combine_chunks(), "publish"))
+    states = pc.if_else(is_read, rows["state"].combine_chunks(), None)
+    paused = set(facts.orders.filter(facts.orders["paused"])["group_id"].to_pylist())
+    members, acks = _members(facts), _acks(facts)
+    types = dict(
+        zip(*(facts.consumer_groups[name].to_pylist() for name in ("group_id", "group_type")), strict=True)
+    )
+    small = rows.drop_columns(["assignment", "moves", "state"]).to_pylist()
+    for row, moves, state in zip(small, n_moves.to_pylist(), states.to_pylist(), strict=True):
+        group_id = row["group_id"]
+        outcome = _remembered(from_json(state).plan if state else None) or _recorded(row)
+        present = members.get(group_id, frozenset())
+        yield Plan(
+            row=row,
+            n_moves=moves,
+            outcome=outcome,
+            is_paused=group_id in paused,
+            acks={kind: acks[group_id, outcome.epoch if outcome else None, kind] & present for kind in KINDS},
+            members=present,
+            is_kip848=types.get(group_id) == "consumer",
+        )
+
+
 def plan_row(plan: Plan) -> Row:
     """The decision and the plan in figures; a time to drain of null means never, or unknown."""
-    states = plan.states
+    states, outcome = plan.states, plan.outcome
     return {
         "states": [state for state in (*DECIDED, *OUTCOMES) if state in states],
-        "decision": plan.row["decision"],
-        "reason": plan.row["reason"],
+        **{name: plan.row[name] for name in ("decision", "reason", "probation_until")},
         "guard": plan.guard,
-        "probation_until": plan.probation_until,
         "moves": plan.n_moves,
-        "drain_s_before": plan.row["drain_s_before"],
-        "drain_s_after": plan.row["drain_s_after"],
-        "drain_s_bound": plan.row["drain_s_bound"],
-        "acks": {kind: len(plan.acks[kind]) for kind in KINDS}
-        if plan.outcome and not plan.is_kip848
-        else None,
+        **{name: plan.row[name] for name in ("drain_s_before", "drain_s_after", "drain_s_bound")},
+        "acks": {kind: len(plan.acks[kind]) for kind in KINDS} if outcome and not plan.is_kip848 else None,
         "acks_missing": plan.acks_missing,
-        "published": None if plan.outcome is None else _published(plan.outcome),
-    }
-
-
-def _published(outcome: Outcome) -> Row:
-    return {
-        "epoch": outcome.epoch,
-        "status": outcome.status,
-        "moves": outcome.moves,
-        "moves_made": outcome.made,
-        "published_at": _time(outcome.published_at_s),
-        "valid_until": _time(outcome.valid_until_s),
-        "predicted_drain_s": outcome.predicted_drain_s,
-        "realised_drain_s": outcome.realised_drain_s,
-        "effect": outcome.effect,
-        "effect_why": outcome.effect_why,
+        "published": outcome
+        and {one.name: getattr(outcome, one.name) for one in fields(outcome) if one.name != "needed"},
     }
 
 
@@ -91,5 +174,68 @@ def moved(moves: Iterable[Mapping[str, Any]], side: str) -> Counter[str | None]:
     return Counter(move[side] for move in moves)
 
 
-def _time(at_s: float | None) -> datetime | None:
-    return None if at_s is None else datetime.fromtimestamp(at_s, tz=timezone.utc)
+def _remembered(plan: PlanState | None) -> Outcome | None:
+    """As the newest decision remembers it."""
+    if plan is None:
+        return None
+    is_open = plan.status == "open"
+    return Outcome(
+        epoch=plan.epoch,
+        status=plan.status,
+        moves=plan.moves,
+        moves_made=plan.done,
+        published_at=clock.at(plan.published_at_ms),
+        valid_until=clock.at(plan.valid_until_ms) if is_open else None,
+        predicted_drain_s=plan.drain_s,
+        realised_drain_s=plan.drained_s,
+        effect=plan.effect,
+        effect_why=plan.effect_why,
+        needed=frozenset({*plan.revoked, *plan.receivers}) if is_open else None,
+    )
+
+
+_OF_COLUMN = (
+    "epoch",
+    "status",
+    "moves",
+    "moves_made",
+    "published_at",
+    "predicted_drain_s",
+    "realised_drain_s",
+)
+
+
+def _recorded(row: Mapping[str, Any]) -> Outcome | None:
+    """As the columns of plans before the newest decision have it."""
+    plan = row["plan"]
+    if plan is None:
+        return None
+    of_column = {name: plan[name] for name in _OF_COLUMN}
+    return Outcome(**of_column, effect=row["plan_effect"], effect_why=row["plan_effect_why"])
+
+
+def _members(facts: Facts) -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    groups = facts.consumer_groups
+    for group_id, members in zip(groups["group_id"].to_pylist(), _ids(groups), strict=True):
+        found[group_id] = frozenset(members)
+    return found
+
+
+def _ids(groups: pa.Table) -> Iterator[list[str]]:
+    members = groups["members"].combine_chunks()
+    ids = pc.struct_field(pc.list_flatten(members), "member_id").to_pylist()
+    at = 0
+    for length in pc.fill_null(pc.list_value_length(members), 0).to_pylist():
+        yield ids[at : at + length]
+        at += length
+
+
+def _acks(facts: Facts) -> Mapping[tuple[str, int | None, str], frozenset[str]]:
+    """Members by group, epoch and what they said."""
+    found = defaultdict[tuple[str, int | None, str], frozenset[str]](frozenset)
+    rows = facts.acks.filter(pc.is_in(facts.acks["kind"], value_set=pa.array(KINDS)))
+    for row in rows.to_pylist():
+        key = row["group_id"], row["epoch"], row["kind"]
+        found[key] |= {row["member_id"]}
+    return found

@@ -9,10 +9,11 @@ from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import StoreError
 from pipeline.operate.health import sight
-from pipeline.operate.serve.metrics.facts import COLUMNS
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
+from pipeline.operate.serve.views.facts import COLUMNS
 from pipeline.operate.serve.views.fleet import Fleet, Fleets
-from pipeline.operate.serve.views.sparks import Series, Sparks
+from pipeline.operate.serve.views.history import Series
+from pipeline.operate.serve.views.sparks import Sparks
 from pipeline.tables.owner.health import Health, Sight, judge
 from pipeline.tables.reading import Tables
 
@@ -36,7 +37,7 @@ class Now:
 
     @property
     def end(self) -> datetime:
-        """Of what is drawn over time: the newest batch, or now before the first."""
+        """End of what is drawn over time: the newest batch, or now before the first."""
         return self.observed_at or clock.at(self.at_ms)
 
     @property
@@ -47,7 +48,7 @@ class Now:
 
     @property
     def health(self) -> Health | None:
-        """Of the stream; None when it cannot be told."""
+        """Health of the stream; None if that is unknown."""
         return None if self.seen is None else judge(self.seen, now_ms=self.at_ms)
 
     @property

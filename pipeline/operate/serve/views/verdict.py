@@ -1,11 +1,10 @@
 """One verdict per group, in an operator's words, from its figures alone."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pipeline.operate.output import Row
+from pipeline.operate.statuses import Level
 from pipeline.planning.problem.load import BACKLOG_S
-
-Level = Literal["good", "fair", "bad", "none"]
 
 
 class Verdict(NamedTuple):

@@ -14,9 +14,9 @@ import org.apache.kafka.common.TopicPartition;
  *
  * @param epoch number of the plan, from 1
  * @param strategy name of the strategy that made it
- * @param dryRun nobody is to follow it
+ * @param dryRun members must not follow it
  * @param groupProtocol {@code classic}, {@code consumer}, or a word of a later version: whose members it is for
- * @param validUntilMs nobody is to follow it from then on, in ms since 1970
+ * @param validUntilMs members must not follow it from then on, in ms since 1970
  * @param baseGeneration generation of the group that it was made for
  * @param members by member id
  * @param unassigned by reason, partitions that nobody may read

@@ -27,7 +27,7 @@ final class AckWriter implements AutoCloseable {
                 // Not before there is something to say: it has a thread and connections of its own.
                 producer = new KafkaProducer<>(config.writer(), new ByteArraySerializer(), new ByteArraySerializer());
             }
-            // One partition, so that all that is said of a group keeps its order.
+            // One partition, so that all records of a group keep their order.
             producer.send(new ProducerRecord<>(config.acksTopic(), 0, ack.key(), ack.value()),
                 (written, error) -> notSent(error));
         } catch (RuntimeException error) {

@@ -9,7 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The thread that reads plans and writes acknowledgements, beside the one that polls the consumer. Nothing that happens
+ * The thread that reads plans and writes acknowledgements, next to the one that polls the consumer. Nothing that happens
  * to it reaches the consumer: it logs trouble once, tries again for ever, and is a daemon.
  */
 final class ControlLink implements AutoCloseable {

@@ -195,7 +195,7 @@ def test_that_no_way_around_what_is_fixed_keeps_up_is_an_obstacle() -> None:
     lagging = replace(owned([0, 0], [0, 0], rates=[[4.0, 4.0], [4.0, 7.0]]), fixed=np.arange(4) % 2 == 0)
 
     assert obstacles(lagging, group_bound(lagging)) == (
-        "the busiest partitions cannot be shared out beside what is fixed so that no member gets too much: add members",
+        "the busiest partitions cannot be shared out around what is fixed so that no member gets too much: add members",
     )
 
 

@@ -22,7 +22,7 @@ REMARKS = {
     "forced by evenness": (
         owned([5, 5, 5, 5], []),
         {"max_moves": 0, "counts": "even"},
-        "2 moves are forced by count_cap or counts, beside max_moves",
+        "2 moves are forced by count_cap or counts, in addition to max_moves",
     ),
     "budget used up": (
         owned([900, 900, 900], [0], [0]),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from pipeline.lag.status import STATUS_NAMES
-from pipeline.operate.listings.statuses import MEANINGS, WORST_FIRST
+from pipeline.operate.statuses import STATUSES, WORST_FIRST
 from tests.support.operate.read_html import Read
 from tests.support.operate.serving import Answer
 from tests.support.operate.table_world import NOON, World
@@ -45,7 +45,7 @@ def test_reason_and_map_name_members_and_keep_their_ids_and_hosts(world: World, 
 def test_statuses_are_explained_where_they_stand_and_in_a_legend(page: Asking, path: str) -> None:
     html = page(path).text
 
-    assert set(MEANINGS) == set(STATUS_NAMES) == set(WORST_FIRST)
-    assert f'<span class="status bad" title="{MEANINGS["STALL"]}">STALL</span> 1' in html
+    assert set(STATUSES) == set(STATUS_NAMES) == set(WORST_FIRST)
+    assert f'<span class="status bad" title="{STATUSES["STALL"].meaning}">STALL</span> 1' in html
     assert "<summary>What the statuses mean</summary>" in html
-    assert all(f"<dd>{one}</dd>" in html for one in MEANINGS.values())
+    assert all(f"<dd>{one.meaning}</dd>" in html for one in STATUSES.values())

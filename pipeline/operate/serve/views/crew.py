@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pipeline.fold.members import with_known_members
 from pipeline.operate.listings.reconciling import behind_members
 from pipeline.operate.output import iterate
-from pipeline.operate.serve.metrics.facts import Facts
+from pipeline.operate.serve.views.facts import Facts
 from pipeline.planning.facts import MemberFacts
 from pipeline.planning.problem.capacity import identities
 
@@ -33,7 +33,7 @@ class _Owned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """Of all groups that are wanted."""
+    """Members of all groups."""
 
     by_group: Mapping[str, list[_Member] | None]
     """None where Kafka does not say who they are."""

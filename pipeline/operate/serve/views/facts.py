@@ -1,4 +1,4 @@
-"""What one scrape is made of: rows of the newest versions of the tables, for the groups and topics that are wanted."""
+"""What figures of groups are made of, on the page and in metrics: rows of the newest versions of the tables."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,15 +6,25 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.config.model import MetricsConfig
+from pipeline.config.model import Config, MetricsConfig
 from pipeline.name_filter import NameFilter
+from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.serve.snapshot import Snapshot
 
 COLUMNS = {
     "partition_lag": (
         *("cluster", "group_id", "topic", "partition", "committed_offset", "lag", "lag_at_commit"),
         *("lag_seconds", "lag_seconds_is_lower_bound", "retention_seconds", "arrival_rate", "drain_rate"),
-        *("status", "provisional", "member_id", "client_id", "client_host", "log_observed_at", "updated_at"),
+        *(
+            "trend",
+            "status",
+            "provisional",
+            "member_id",
+            "client_id",
+            "client_host",
+            "log_observed_at",
+            "updated_at",
+        ),
     ),
     "topic_offsets": (
         *("cluster", "topic", "partition", "log_start_offset", "log_end_offset", "deleted_at"),
@@ -39,7 +49,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Facts:
-    """Rows of the tables, under the tables' names; columns as in `COLUMNS`."""
+    """Rows of the tables, under the tables' names; columns as in `COLUMNS`, and `is_old` of the lag rows."""
 
     partition_lag: pa.Table
     topic_offsets: pa.Table
@@ -53,21 +63,26 @@ class Facts:
     """Clock of the newest batch; None before the first."""
 
 
-def facts(found: Snapshot, config: MetricsConfig) -> Facts:
-    """The rows of the groups and topics that are wanted.
+def facts(found: Snapshot, config: Config) -> Facts:
+    """The rows of all groups and topics.
 
     Raises:
         StoreError: A table cannot be read.
     """
+    rows = {name: found.read(name, columns=columns) for name, columns in COLUMNS.items()}
+    rows["partition_lag"] = with_is_old(rows["partition_lag"], limit_of(config))
+    return Facts(**rows, as_of=found.observed_at)
+
+
+def narrowed(all_of_them: Facts, config: MetricsConfig) -> Facts:
+    """The rows of the groups and topics that metrics are wanted of."""
     groups = NameFilter(config.groups_include, config.groups_exclude)
     topics = NameFilter(config.topics_include, config.topics_exclude)
-    rows = {}
-    for name, columns in COLUMNS.items():
-        all_rows = found.read(name, columns=columns)
-        rows[name] = _wanted(_wanted(all_rows, "group_id", groups), "topic", topics)
+    rows = {name: _wanted(getattr(all_of_them, name), "group_id", groups) for name in COLUMNS}
+    rows = {name: _wanted(one, "topic", topics) for name, one in rows.items()}
     # What was decided about a group outlives it by weeks.
     rows["plan_state"] = _of_groups(rows["plan_state"], rows["partition_lag"], rows["consumer_groups"])
-    return Facts(**rows, as_of=found.observed_at)
+    return Facts(**rows, as_of=all_of_them.as_of)
 
 
 def _of_groups(rows: pa.Table, *known: pa.Table) -> pa.Table:

@@ -1,0 +1,45 @@
+"""Statuses of partitions, the worst first: how bad each is, and what it means. The rules: `pipeline.lag.status`."""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+Level = Literal["good", "fair", "bad", "none"]
+"""How bad something is; "none" where that is not known. The page and the terminal have a colour for each."""
+
+
+class Status(NamedTuple):
+    """What a status says of a partition."""
+
+    level: Level
+    meaning: str
+    """A sentence."""
+
+
+STATUSES: Mapping[str, Status] = {
+    "STOP": Status("bad", "there are unread records, and commits have ceased"),
+    "STALL": Status("bad", "commits go on, all of the same offset, and records wait"),
+    "EXPIRED": Status("bad", "Kafka deleted the next record before the group read it"),
+    "REWIND": Status("fair", "a commit went back: records are read again"),
+    "WARN": Status("fair", "the lag did not fall from one commit to the next"),
+    "NOT_COMMITTED": Status("fair", "the group has committed nothing for this partition"),
+    "UNKNOWN": Status(
+        "none", "where the log ends, or whether the commit belongs to this topic, is not known"
+    ),
+    "DELETED": Status("none", "the brokers say that the topic does not exist"),
+    "OK": Status("good", "the group keeps up with this partition, or works off its lag"),
+}
+"""In the order in which somebody should look at them."""
+
+WORST_FIRST = tuple(STATUSES)
+_STRANGE = Status("none", "")
+"""For a status that this version does not know."""
+
+
+def status_of(name: str) -> Status:
+    """What this status says."""
+    return STATUSES.get(name, _STRANGE)
+
+
+def rank(name: str) -> int:
+    """The lower, the sooner somebody should look at it; what this version does not know is as bad as the worst."""
+    return WORST_FIRST.index(name) if name in STATUSES else 0
