@@ -41,7 +41,7 @@ from pipeline.name_filter import NameFilter
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 OffsetReset = Literal["earliest", "latest"]
-OffsetsFrom = Literal["topic", "admin"]
+OffsetsFrom = Literal["topic", "admin", "auto"]
 
 
 class _Section(BaseModel):
@@ -101,7 +101,7 @@ class SourceConfig(_Section):
     groups_include: Patterns = (".*",)
     groups_exclude: Patterns = ("lagwise.*", "spark-kafka-.*")
     offsets: OffsetsFrom = "topic"
-    """Where commits and members come from: records of the offsets topic, or answers of coordinators."""
+    """Where commits and members come from: records of the offsets topic, answers of coordinators, or either."""
     group_requests: Count = 50
     """Groups that coordinators are asked for at the same time."""
     group_max_age_s: Duration = 120
@@ -114,7 +114,10 @@ class SourceConfig(_Section):
 
     @property
     def asks_groups(self) -> bool:
-        """Commits and members come from coordinators; the offsets topic is not read."""
+        """Commits and members come from coordinators; the offsets topic is not read.
+
+        What "auto" comes to is known once a cluster was looked at (`run.assembly.as_found`).
+        """
         return self.offsets == "admin"
 
     def wants_topic(self, topic: str) -> bool:

@@ -82,6 +82,12 @@ def fold_commits(
     why = why_unconfirmed(before["unconfirmed_reason"], confirmed, partition, reread, beheaded)
     why = pc.coalesce(doubt, why)
     holds = confirmed | is_in(partition, behind) | is_set(why)
+    commit = _commit_columns(before, commits, new, is_newer=is_newer, is_commit=is_commit, holds=holds)
+    # A coordinator may tell of the record that was read, or of a later one with the same offset.
+    is_undated = pa.array(is_told & _is_said(commits, new))
+    commit["commit_timestamp"] = pc.if_else(
+        is_undated, pa.scalar(None, TIMESTAMP), commit["commit_timestamp"]
+    )
     columns = {
         **keys,
         "old": taken(struct(stored, stored.column_names), old),
@@ -89,7 +95,7 @@ def fold_commits(
         "has_new_commit": pa.array(is_commit & ~is_answer),
         # A coordinator states the present, so it supersedes nothing newer.
         "is_reread": pa.array(is_newer & has_old & ~stays & (is_answer | ~_is_said(commits, new))),
-        **_commit_columns(before, commits, new, is_newer=is_newer, is_commit=is_commit, holds=holds),
+        **commit,
         "offsets_partition": partition,
         "confirmed": pa.array(confirmed | ~holds),
         "unconfirmed_reason": why,

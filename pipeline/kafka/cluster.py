@@ -9,8 +9,9 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from pipeline.config.model import ControlConfig
+from pipeline.config.model import ControlConfig, OffsetsFrom
 from pipeline.errors import BrokerUnavailableError
+from pipeline.kafka import offsets_topic
 from pipeline.kafka.asking import answer
 from pipeline.kafka.errors import error_of_call, explained
 from pipeline.kafka.topic_configs import (
@@ -24,7 +25,7 @@ from pipeline.kafka.topic_configs import (
 log = logging.getLogger(__name__)
 
 _HIDDEN = (
-    f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "admin" asks coordinators in its place'
+    f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "auto" asks coordinators in its place'
 )
 _COMPACTED = {"cleanup.policy": "compact"}
 # A hand-over holds as long as its generation, which may be months; the records of dead members have to go at last.
@@ -45,10 +46,17 @@ class Cluster:
     """Whose records the stream reads."""
     configs: TopicConfigs
     """Settings of these topics and of the control topic."""
+    hidden: str | None = None
+    """Why the offsets topic is not read, where the cluster was to say whether it can be."""
+
+    @property
+    def reads_offsets(self) -> bool:
+        """Whether the stream reads the offsets topic."""
+        return OFFSETS_TOPIC in self.topics
 
 
 def inspect(
-    admin: AdminClient, control: ControlConfig, *, timeout_s: float, reads_offsets: bool = True
+    admin: AdminClient, control: ControlConfig, *, timeout_s: float, offsets: OffsetsFrom = "topic"
 ) -> Cluster:
     """Look at the cluster; create the job's own topics, and have the broker create the offsets topic, if absent.
 
@@ -56,13 +64,18 @@ def inspect(
         admin: Client of the cluster.
         control: The job's own topics.
         timeout_s: Of each question.
-        reads_offsets: Whether the offsets topic is read; if not, it need not be there.
+        offsets: Where commits come from; only "topic" has the offsets topic made.
 
     Raises:
         KafkaException: No broker answered in time.
         AccessRefusedError: This user may not do something of this.
         BrokerUnavailableError: A topic could not be made, or is not there after it was.
     """
+    hidden = None
+    if offsets == "auto":
+        question = offsets_topic.ask(admin, timeout_s=timeout_s)
+        hidden = offsets_topic.why_unreadable(question, timeout_s=timeout_s)
+    reads_offsets = offsets != "admin" and hidden is None
     listed = admin.list_topics(timeout=timeout_s)
     _create_missing(admin, control, present=set(listed.topics), timeout_s=timeout_s)
     if reads_offsets and OFFSETS_TOPIC not in listed.topics:
@@ -71,7 +84,7 @@ def inspect(
     _wait_for(admin, (*read, control.topic), timeout_s=timeout_s)
     configs = TopicConfigs(admin, control, reads_offsets=reads_offsets)
     configs.ask_first(timeout_s=timeout_s)
-    return Cluster(cluster_id=str(listed.cluster_id), topics=read, configs=configs)
+    return Cluster(cluster_id=str(listed.cluster_id), topics=read, configs=configs, hidden=hidden)
 
 
 def _create_missing(

@@ -178,7 +178,9 @@ def _lag_at_commit(
     in another topic of the name, is measured like a new one: the samples are of the topic that is there.
     """
     old, commit_ms = batch["old"], millis(batch["commit_timestamp"])
-    stands = ~(bools(batch["has_new_commit"]) | is_apart)
+    # Whether it is still the newest commit nobody knows once its time is unknown: it may have been repeated.
+    is_undated = (commit_ms == UNKNOWN) & is_set(field(old, "commit_timestamp"))
+    stands = ~(bools(batch["has_new_commit"]) | is_apart | is_undated)
     kept = np.where(stands, int64s(field(old, "lag_at_commit")), UNKNOWN)
     may_be_told = ~stands | is_upgraded | _is_tried_again(old, commit_ms)
     rows = np.flatnonzero((records > 0) & (kept == UNKNOWN) & ~is_provisional & may_be_told)

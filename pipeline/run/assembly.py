@@ -35,6 +35,14 @@ def admin_client(config: Config) -> tuple[AdminClient, Reason]:
     return client_with_reason(AdminClient, librdkafka_properties(config))
 
 
+def as_found(config: Config, found: Cluster) -> Config:
+    """The configuration with what `source.offsets = "auto"` comes to on this cluster."""
+    if config.source.offsets != "auto":
+        return config
+    offsets = "topic" if found.reads_offsets else "admin"
+    return config.model_copy(update={"source": config.source.model_copy(update={"offsets": offsets})})
+
+
 def build_services(
     config: Config,
     found: Cluster,
@@ -48,7 +56,7 @@ def build_services(
     """Everything that steps work with; nothing is contacted before they do.
 
     Args:
-        config: Of the job.
+        config: Of the job, `as_found`.
         found: The cluster.
         admin: A client of it, kept for as long as the services are.
         store: The tables, in the term of this driver.
@@ -68,6 +76,7 @@ def build_services(
         store=store,
         filters=build_filters(config, name),
         topics=found.topics,
+        hidden=found.hidden,
         configs=found.configs,
         migration=MigrationWatch(admin),
         retention=RetentionWatch(admin),

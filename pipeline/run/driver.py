@@ -40,6 +40,8 @@ class Services:
     filters: Filters
     topics: tuple[str, ...]
     """Logs that are read."""
+    hidden: str | None = None
+    """Why the offsets topic is not among them, where `source.offsets = "auto"` would rather have it."""
     configs: TopicConfigs
     """Settings of the topics that the job reads, and of the control topic."""
     migration: Callable[[], Migration] = lambda: "unknown"

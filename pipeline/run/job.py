@@ -36,6 +36,7 @@ from pipeline.planning.memory import PlanMemory
 from pipeline.run import query
 from pipeline.run.assembly import (
     admin_client,
+    as_found,
     build_filters,
     build_readiness,
     build_services,
@@ -51,6 +52,7 @@ from pipeline.run.health.listener import SparkListener
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.health.port import HealthPort
 from pipeline.run.memory import recall
+from pipeline.run.offsets_watch import OffsetsWatch
 from pipeline.run.replay import ReplayContext
 from pipeline.run.session import (
     PACKAGES,
@@ -200,7 +202,7 @@ class Job:
         is_of_spark = not isinstance(error, StoreError | DeltaError)
         if is_of_spark and has_ended(spark):
             self._ended()
-        elif (why := trouble_of(error)) is not None:
+        elif (why := trouble_of(error, has_been_written=self._owned is not None)) is not None:
             self._storage.until_usable(why)
         elif isinstance(error, StreamingQueryException):
             self._begin_again(spark, error)
@@ -260,7 +262,7 @@ class Job:
                 admin,
                 config.control,
                 timeout_s=config.source.request_timeout_s,
-                reads_offsets=not config.source.asks_groups,
+                offsets=config.source.offsets,
             )
         driver = self._take_over(spark, found, admin)
         source = build_source(
@@ -283,13 +285,28 @@ class Job:
             interval_s=config.trigger.interval_s,
             # Twice what ends it from within: a process that was stopped ends by nothing of its own.
             hung_s=source.interval_s + source.choosing_s + 2 * CLIENT_S,
+            is_outdated=self._outdated(found, admin),
         )
+
+    def _outdated(self, found: cluster.Cluster, admin: AdminClient) -> Callable[[], bool]:
+        """Whether the query should choose anew where commits come from; only "auto" leaves it the choice."""
+        source = self.config.source
+        if source.offsets != "auto":
+            return lambda: False
+        log.info(
+            "where commits come from was chosen (source.offsets = auto)",
+            extra={"from": "the offsets topic" if found.reads_offsets else "coordinators"}
+            | ({} if found.hidden is None else {"reason": found.hidden}),
+        )
+        return OffsetsWatch(
+            admin, is_read=found.reads_offsets, timeout_s=source.request_timeout_s
+        ).is_outdated
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
         if self._owned is not None:
             # Started again: a driver that has come meanwhile is not to be fenced by the one before it.
             ownership.check(*self._owned)
-        config, at_ms = self.config, now_ms()
+        config, at_ms = as_found(self.config, found), now_ms()
         name = cluster_name(config, found)
         owner = ownership.owner_name(at_ms)
         tables = Store(self._root, term=0, storage_options=resolve(config.tables.storage_options))

@@ -99,6 +99,8 @@ class Runner:
         """Held while a batch runs; whoever stops the query waits for it."""
         self.stop = stop
         """A batch that begins when it is set gives up before it has done anything."""
+        self.ended = threading.Event()
+        """The same for this query alone: another one follows."""
         self.failure: BaseException | None = None
         self.failed_at: str | None = None
         """What the batch that failed was at, where it has said so."""
@@ -112,7 +114,7 @@ class Runner:
             try:
                 # Spark writes into its checkpoint before and after the batch: it is not to meet a disk that is full.
                 self.storage.until_usable()
-                if not self.stop.is_set():
+                if not (self.stop.is_set() or self.ended.is_set()):
                     self._run(frame, batch_id)
             except BaseException as error:  # a panic of Rust is no Exception
                 self.failed_at = self.driver.monitor.step_failed()
@@ -125,7 +127,7 @@ class Runner:
 
     def _failure_of(self, error: BaseException) -> BaseException:
         """What the main thread is told; where the tables could not be written, as soon as they can be."""
-        why = trouble_of(error)
+        why = trouble_of(error, has_been_written=True)
         if why is None:
             return error
         try:
@@ -262,8 +264,9 @@ def watch(
     *,
     interval_s: int,
     hung_s: float = math.inf,
+    is_outdated: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Return when the query was stopped between two batches because `runner.stop` was set.
+    """Return when the query was stopped between two batches: `runner.stop` was set, or another query is to follow.
 
     Args:
         query: Begun.
@@ -271,6 +274,7 @@ def watch(
         executors: Are looked at now and then.
         interval_s: From one batch to the next.
         hung_s: The process that chooses batches has ended itself by then, unless it hangs as a whole: it is killed.
+        is_outdated: Whether another query is to follow.
 
     Raises:
         PipelineError: What a batch raised.
@@ -280,6 +284,9 @@ def watch(
     while not runner.stop.is_set():
         if _has_ended(query, runner):
             return
+        if is_outdated():
+            runner.ended.set()
+            break
         executors.look()
         now_s = time.monotonic()
         silent_s = now_s - max(runner.last_batch_at_s, warned_at_s)

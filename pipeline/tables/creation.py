@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator, Mapping
 
 from deltalake import CommitProperties, DeltaTable, Schema
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from pyspark.sql.types import StringType, StructField, StructType
 
 from pipeline.config.places import is_s3
@@ -40,8 +40,8 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
     for table in TABLES:
         path = path_of(root, table.name)
         properties = _properties(table, retention_hours)
-        if DeltaTable.is_deltatable(path, options):
-            present = DeltaTable(path, storage_options=options)
+        present = _opened(path, options)
+        if present is not None:
             versions.refuse_newer(table.name, present)
             if not versions.changes_since(table.name, versions.stated(present)):
                 _fit(present, table, path)
@@ -58,6 +58,15 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
             )
 
 
+def _opened(path: str, options: dict[str, str] | None) -> DeltaTable | None:
+    """The table at a path; None where there is none."""
+    # `is_deltatable` keeps Python's lock for as long as a store does not answer, and no thread of the driver runs.
+    try:
+        return DeltaTable(path, storage_options=options)
+    except TableNotFoundError:
+        return None
+
+
 def _check_root(root: str) -> None:
     # delta-rs or Spark takes these for something else: an address, a pattern, a character in another writing.
     if found := sorted(_NOT_IN_PATHS & set(path_of(root, ""))):
@@ -70,7 +79,7 @@ def _check_root(root: str) -> None:
 def _check_conditional_put(path: str, options: dict[str, str] | None) -> None:
     """Two commits of one version: a store that takes both keeps no second driver out."""
     schema = Schema.from_json(StructType([StructField("x", StringType())]).json())
-    if not DeltaTable.is_deltatable(path, options):
+    if _opened(path, options) is None:
         DeltaTable.create(path, schema=schema, mode="ignore", storage_options=options)
     first, second = (DeltaTable(path, storage_options=options) for _ in range(2))
     first.create_write_transaction([], "append", schema)

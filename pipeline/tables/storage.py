@@ -23,11 +23,17 @@ _SAYS_SO = re.compile(
     r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error|Stale file handle"
     r"|Transport endpoint is not connected|os error (?:5|28|30|107|110|116|122)\b"
     r"|(?:S3|Azure|GCS|HTTP|object store|Microsoft\w*|Google\w*) error\b.*(?:timed? ?out|error sending request"
-    r"|connection|Service ?Unavailable|SlowDown|50[0-4])"
+    r"|connection|Service ?Unavailable|SlowDown|5\d\d\b)"
     # Arrow's words.
     r"|AWS Error (?:NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT"
     r"|REQUEST_TIME_TOO_SKEWED|UNKNOWN \(HTTP status 5\d\d\))|AWS Error .*\b(?:ExpiredToken|EXPIRED_TOKEN)",
     re.IGNORECASE,
+)
+_CAUSES = re.compile(r"\s*\n\s*(?:\x1b\[[0-9;]*m)*↳(?:\x1b\[[0-9;]*m)*\s*")
+"""How delta-rs puts what has caused an error below it."""
+_REFUSES = re.compile(
+    r"403 Forbidden|<Code>(?:AccessDenied|AllAccessDisabled|QuotaExceeded)</Code>"
+    r"|AWS Error (?:ACCESS_DENIED|UNKNOWN \(HTTP status 403\))"
 )
 _NUMBERS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT),
@@ -98,8 +104,14 @@ def _why_read_only(place: str) -> str | None:
     return None
 
 
-def trouble_of(error: BaseException) -> str | None:
-    """What a failure says of the storage, in one line; None when it says nothing of it."""
+def trouble_of(error: BaseException, *, has_been_written: bool = False) -> str | None:
+    """What a failure says of the storage, in one line; None when it says nothing of it.
+
+    Args:
+        error: The failure.
+        has_been_written: This process has written to the tables. A store that refuses it now (a policy, a quota) is
+            read-only, as a disk may be; one that always has was given a wrong key.
+    """
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, StorageUnavailableError):
@@ -109,8 +121,8 @@ def trouble_of(error: BaseException) -> str | None:
             return None
         if isinstance(seen, OSError) and seen.errno in _NUMBERS:
             return _line(str(seen))
-        for line in str(seen).splitlines():
-            if _SAYS_SO.search(line):
+        for line in _CAUSES.sub(" ", str(seen)).splitlines():
+            if _SAYS_SO.search(line) or (has_been_written and _REFUSES.search(line)):
                 return _line(line)
         seen = seen.__cause__ or seen.__context__
     return None

@@ -251,6 +251,27 @@ def test_policy_lets_the_driver_reach_names_and_brokers_and_nothing_else() -> No
     assert test["from"] == [{"podSelector": {"matchLabels": of_kind_labels("Pod", policy)}}]
 
 
+def test_policy_lets_pods_reach_the_store_of_their_tables_and_what_else_is_named() -> None:
+    store = [{"ipBlock": {"cidr": "10.9.0.0/16"}}]
+    tokens = {"ports": [{"port": 8443, "protocol": "TCP"}]}
+    values = {
+        "config": {
+            **LEAST["config"],
+            "tables": {"root": "s3://bucket/lagwise", "checkpoint": "/data/checkpoint"},
+        },
+        "networkPolicy": {
+            "enabled": True,
+            "objectStore": store,
+            "objectStorePorts": [9000],
+            "egress": [tokens],
+        },
+    }
+
+    _names, _kafka, *more = of_kind(manifests(LEAST | values), "NetworkPolicy")["spec"]["egress"]
+
+    assert more == [{"ports": [{"port": 9000, "protocol": "TCP"}], "to": store}, tokens]
+
+
 def of_kind_labels(kind: str, values: dict[str, Any]) -> dict[str, str]:
     labels: dict[str, str] = of_kind(manifests(LEAST | values), kind)["metadata"]["labels"]
     return labels

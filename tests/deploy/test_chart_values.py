@@ -44,6 +44,8 @@ def test_without_brokers_nothing_is_rendered() -> None:
         ("sha256:12", ("image", "digest")),
         (["Kafka_User"], ("existingSecrets",)),
         (["9092"], ("networkPolicy", "brokerPorts")),
+        ([0], ("networkPolicy", "objectStorePorts")),
+        (["everywhere"], ("networkPolicy", "egress")),
         ("sometimes", ("monitoring", "serviceMonitor", "interval")),
         ("git.example.org", ("monitoring", "rules", "runbookUrl")),
         (1, ("terminationGracePeriodSeconds",)),

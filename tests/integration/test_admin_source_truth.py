@@ -209,6 +209,13 @@ def test_tables_of_the_one_source_go_on_with_the_other(seen: Seen, tmp_path: Pat
 
         assert _same(job.rows("partition_lag")) == _same(seen.lags), offsets
         assert not any(row["provisional"] for row in job.rows("partition_lag")), offsets
+        # What coordinators do not tell is not kept from the records either.
+        is_dated = {
+            row["commit_timestamp"] is not None
+            for row in job.rows("partition_lag")
+            if row["committed_offset"]
+        }
+        assert is_dated == {offsets == "topic"}
 
 
 def _commit(bootstrap: str, offset: int) -> None:

@@ -1,6 +1,6 @@
 """What a batch has asked coordinators for, where commits come from them: who answered, and which groups are gone."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -23,34 +23,20 @@ def is_whole(batch: Settled) -> bool:
     return listings.num_rows > 0 and not len(pc.drop_null(listings["error"])) + len(pc.drop_null(errors))
 
 
-def gone_groups(batch: Settled) -> tuple[str, ...]:
-    """Stored groups that do not count: nobody wants them, or no broker lists them and their coordinators deny them."""
-    if batch.is_replay:
-        return ()
-    source = batch.services.config.source
-    unlisted, why = _unlisted(batch)
-    unwanted = {group for group in unlisted if not source.wants_group(group)}
-    if why is not None:
-        return tuple(sorted(unwanted))
-    missing = [group for group in unlisted if group not in unwanted]
-    gone = batch.services.ghosts.among(_committed(batch, missing))
-    return tuple(sorted({*unwanted, *gone}))
+def asked_groups(batch: Settled) -> tuple[tuple[str, ...], Asked]:
+    """Stored groups that do not count; and who has answered, and why others have not.
 
-
-def asked_groups(batch: Settled, gone: Iterable[str]) -> Asked:
-    """Who has answered, and why others have not; nobody was asked by a batch that runs again.
-
-    Args:
-        batch: Whose rows are read.
-        gone: `gone_groups`.
+    Groups do not count that nobody wants, or that no broker lists and their coordinators deny. A batch that runs again
+    has asked nobody.
     """
     if batch.is_replay:
-        return NOBODY
+        return (), NOBODY
     unlisted, why = _unlisted(batch)
+    gone = _gone(batch, unlisted, is_listing_whole=why is None)
     rows = _of_kind(batch, "asked")
     is_answered = pc.is_null(rows["error"])
     silent = rows.filter(pc.invert(is_answered)).select(["group_id", "error"]).to_pylist()
-    return Asked(
+    return gone, Asked(
         answered=rows.filter(is_answered)["group_id"].to_pylist(),
         unanswered={
             **dict.fromkeys(sorted(unlisted.difference(gone)), why or _UNLISTED),
@@ -58,6 +44,15 @@ def asked_groups(batch: Settled, gone: Iterable[str]) -> Asked:
         },
         unwanted=_unwanted_topics(batch),
     )
+
+
+def _gone(batch: Settled, unlisted: set[str], *, is_listing_whole: bool) -> tuple[str, ...]:
+    source = batch.services.config.source
+    unwanted = {group for group in unlisted if not source.wants_group(group)}
+    if not is_listing_whole:
+        return tuple(sorted(unwanted))
+    missing = [group for group in unlisted if group not in unwanted]
+    return tuple(sorted({*unwanted, *batch.services.ghosts.among(_committed(batch, missing))}))
 
 
 def times_of(batch: Settled, asked: Asked) -> Mapping[str, tuple[int, int]]:

@@ -19,7 +19,7 @@ from pipeline.kafka.ghosts import Members
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.row_keys import LAG_KEY, codes
-from pipeline.run.batch.asked import asked_groups, gone_groups, remarks_of, times_of
+from pipeline.run.batch.asked import asked_groups, remarks_of, times_of
 from pipeline.run.batch.intake import Settled
 from pipeline.source.decoded import Decoded
 from pipeline.tables.store import Store
@@ -33,7 +33,8 @@ def find_ghosts(batch: Settled) -> tuple[str, ...]:
     """Groups whose deletion was missed: looked for now and then, while everything is read to its end."""
     services = batch.services
     if services.config.source.asks_groups:
-        return gone_groups(batch)
+        # What no broker lists is asked for with the rest.
+        return ()
     if batch.reread(OFFSETS_TOPIC):
         services.ghosts.restart()
     if batch.is_replay or batch.stamp.behind or services.is_once:
@@ -90,8 +91,14 @@ def confirm_rows(batch: Settled, ghosts: tuple[str, ...]) -> Confirmed:
     strangers = services.ghosts.strangers
     confirmed = Confirmed(ghosts=None if batch.driver.replay.is_new_cluster else ghosts, commits=read)
     if services.config.source.asks_groups:
-        asked = asked_groups(batch, ghosts)
-        return replace(confirmed, remarks=remarks_of(asked), asked=asked, asked_at=times_of(batch, asked))
+        gone, asked = asked_groups(batch)
+        return replace(
+            confirmed,
+            ghosts=None if confirmed.ghosts is None else gone,
+            remarks=remarks_of(asked),
+            asked=asked,
+            asked_at=times_of(batch, asked),
+        )
     if not (progress.has_doubtful or strangers):
         return confirmed
     commits = services.store.arrow(

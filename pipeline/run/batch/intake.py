@@ -131,7 +131,7 @@ def _log_reread(driver: Driver, read: Intake, at_ms: int) -> None:
     progress = driver.progress
     if read.impatient and at_ms - progress.rereads_logged_ms >= _REREADS_LOGGED_EVERY_MS:
         progress.rereads_logged_ms = at_ms
-        for remark in _remarks(driver.services, read):
+        for remark in _impatient(driver.services, read):
             log.warning(remark)
     by_topic: dict[str, dict[int, str]] = defaultdict(dict)
     for (topic, number), why in sorted(read.reread.items()):
@@ -198,6 +198,15 @@ def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
 
 
 def _remarks(services: Services, read: Intake) -> Iterator[str]:
+    if services.hidden is not None:
+        yield (
+            f'coordinators are asked because {services.hidden}; source.offsets = "auto" takes the topic as soon as it '
+            "can be read"
+        )
+    yield from _impatient(services, read)
+
+
+def _impatient(services: Services, read: Intake) -> Iterator[str]:
     for topic in sorted({topic for topic, _ in read.impatient}):
         kept_ms = services.configs.tombstones_kept_ms(topic) or 0
         yield (

@@ -61,7 +61,7 @@ class FoldingTask:
         except Exception as error:
             # The driver waits for its storage. Raised here, Spark would try the task again at once, and log a traceback
             # of each attempt.
-            if (trouble := trouble_of(error)) is None:
+            if (trouble := trouble_of(error, has_been_written=True)) is None:
                 raise
             return {"file": None, "trouble": trouble}
         return None if file is None else {"file": json.dumps(asdict(file)), "trouble": None}

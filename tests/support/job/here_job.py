@@ -10,6 +10,7 @@ from pipeline.decode.rows import ARROW
 from pipeline.kafka import cluster
 from pipeline.run.assembly import (
     admin_client,
+    as_found,
     build_filters,
     build_readiness,
     build_services,
@@ -46,9 +47,8 @@ class HereJob:
         """
         create_tables(config.tables.root, retention_hours=1, storage_options={})
         self._admin, _ = admin_client(config)
-        found = cluster.inspect(
-            self._admin, config.control, timeout_s=10, reads_offsets=not config.source.asks_groups
-        )
+        found = cluster.inspect(self._admin, config.control, timeout_s=10, offsets=config.source.offsets)
+        config = as_found(config, found)
         name, owner = cluster_name(config, found), ownership.owner_name(at_ms)
         tables = Store(config.tables.root, term=0, storage_options=resolve(config.tables.storage_options))
         self.store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms)

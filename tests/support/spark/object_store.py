@@ -41,10 +41,19 @@ class ObjectStore:
         return f"http://127.0.0.1:{self._port}"
 
     @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._port
+
+    @property
     def options(self) -> dict[str, str]:
         """`tables.storage_options`."""
+        return self.options_by(self.endpoint)
+
+    def options_by(self, endpoint: str) -> dict[str, str]:
+        """The same for who reaches it by another address."""
         return {
-            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ENDPOINT_URL": endpoint,
             "AWS_ALLOW_HTTP": "true",
             "AWS_ACCESS_KEY_ID": _IDENTITY,
             "AWS_SECRET_ACCESS_KEY": _CREDENTIAL,

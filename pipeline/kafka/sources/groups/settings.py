@@ -81,7 +81,7 @@ def shared_out(
 
     def turn(group: ListedGroup) -> tuple[int, str]:
         why = doubtful.get(group.group_id)
-        return (0 if why is None else 1 if NOT_ASKED_IN_TIME in why else 2), group.group_id
+        return (0 if why is None else 1 if why == NOT_ASKED_IN_TIME else 2), group.group_id
 
     count = max(1, min(tasks, at_once, -(-len(groups) // _SHARE_GROUPS)))
     shares = placed(sorted(groups, key=turn), lambda _group: 1, tasks=count)

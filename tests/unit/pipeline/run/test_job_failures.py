@@ -229,7 +229,8 @@ def test_query_that_fails_now_and_then_is_started_again(script: tuple[Exception 
     assert job.stop.is_set()
 
 
-def test_batch_that_begins_after_the_stop_does_nothing() -> None:
+@pytest.mark.parametrize("is_of_driver", [True, False], ids=["of the driver", "of the query"])
+def test_batch_that_begins_after_the_stop_does_nothing(*, is_of_driver: bool) -> None:
     stop = threading.Event()
     begun: list[int] = []
     nothing: Any = None
@@ -239,7 +240,7 @@ def test_batch_that_begins_after_the_stop_does_nothing() -> None:
         return done(batch_of(driver))
 
     runner = runner_of(run_batch, stop=stop)
-    stop.set()
+    (stop if is_of_driver else runner.ended).set()
 
     with pytest.raises(_StopRequestedError):
         runner(nothing, 1)

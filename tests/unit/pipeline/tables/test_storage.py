@@ -31,6 +31,14 @@ def wrapped(error: Exception, cause: Exception) -> Exception:
         StoreError("table t at /x cannot be opened: Input/output error (os error 5)"),
         StreamingQueryException("it broke\njava.io.IOException: No space left on device\n at x"),
         OSError("Generic S3 error: Error performing PUT: operation timed out"),
+        OSError(
+            "Generic S3 error: Error performing PUT http://x/y in 3s - Server returned error response: 507"
+        ),
+        OSError(
+            "Generic S3 error\n  \x1b[31m↳\x1b[0m Error performing GET http://x/y in 180.9s, after 5 retries\n"
+            "    \x1b[31m↳\x1b[0m 180s  - HTTP error\n     \x1b[31m↳\x1b[0m error sending request\n"
+            "      \x1b[31m↳\x1b[0m operation timed out"
+        ),
         wrapped(ValueError("a task failed"), OSError(errno.EDQUOT, "Disk quota exceeded")),
         StorageUnavailableError("the disk is full"),
     ],
@@ -75,6 +83,19 @@ def test_folder_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
 def test_store_that_does_not_answer_arrow_is_an_outage(text: str) -> None:
     assert storage.trouble_of(OSError(text)) is not None
     assert storage.trouble_of(OSError("AWS Error ACCESS_DENIED during PutObject operation: x")) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AWS Error ACCESS_DENIED during PutObject operation: x",
+        "AWS Error UNKNOWN (HTTP status 403) during PutObject operation: Unable to parse ExceptionName: QuotaExceeded",
+        'Server returned non-2xx status code: 403 Forbidden: <?xml version="1.0"?>\n<Error><Code>AccessDenied</Code>',
+    ],
+)
+def test_store_that_refuses_writes_is_an_outage_only_for_who_has_written_there(text: str) -> None:
+    assert storage.trouble_of(OSError(text), has_been_written=True) is not None
+    assert storage.trouble_of(OSError(text)) is None
 
 
 def test_object_store_is_not_looked_at() -> None:

@@ -130,6 +130,26 @@ def test_commit_is_news_only_when_its_offset_is_another_one(told: Told) -> None:
     assert (row["commit_timestamp"], row["lag_at_commit"]) == (None, None)
 
 
+def test_time_of_a_commit_from_a_record_is_unknown_once_its_coordinator_tells_of_it(told: Told) -> None:
+    columns = ["committed_offset", "commit_timestamp", "lag_at_commit"]
+    record = {
+        "row_kind": "commit",
+        "group_id": "a",
+        "committed_offset": 40,
+        "commit_timestamp_ms": NOW_MS + 500,
+    }
+    told.batch(listed=())
+    told.batch(record, listed=())
+    (read,) = told.store.rows("partition_lag", columns)
+    assert (read["lag_at_commit"], read["commit_timestamp"] is None) == (60, False)
+
+    told.batch(*answer("a", p0=40), listed=("a",))
+
+    # The group may have repeated it since: neither is that of the newest commit any more.
+    (asked,) = told.store.rows("partition_lag", columns)
+    assert asked == {"committed_offset": 40, "commit_timestamp": None, "lag_at_commit": None}
+
+
 def test_group_without_an_answer_keeps_its_rows_and_says_why_until_it_has_one(told: Told) -> None:
     told.batch(*answer("a", p0=40), *answer("b", p0=1), listed=("a", "b"))
 

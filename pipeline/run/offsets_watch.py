@@ -1,0 +1,80 @@
+"""Watches, while a query runs, whether `source.offsets = "auto"` would choose otherwise by now.
+
+The query ends then, between two batches, and the next one chooses anew. So each batch has one source for all groups.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from pipeline.kafka import offsets_topic
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 10.0
+_LOOKS = 2
+"""A broker that has just started, or hears of a right a moment later than others, does not end a query."""
+
+
+@final
+class OffsetsWatch:
+    """Asks the brokers now and then, and never waits for an answer."""
+
+    def __init__(
+        self,
+        admin: AdminClient,
+        *,
+        is_read: bool,
+        timeout_s: float,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            admin: A client of the cluster, kept for as long as this is.
+            is_read: Whether the query reads the offsets topic.
+            timeout_s: Of each question.
+            now_s: A clock that only goes forward.
+        """
+        self._admin = admin
+        self._is_read = is_read
+        self._timeout_s = timeout_s
+        self._now_s = now_s
+        self._due_s = now_s() + LOOK_EVERY_S
+        self._question: offsets_topic.Question | None = None
+        self._given_up_s = 0.0
+        self._others = 0
+        """Answers in a row by which the other source is due."""
+
+    def is_outdated(self) -> bool:
+        """Whether the query should end and choose anew; brokers that do not answer say nothing."""
+        question, now_s = self._question, self._now_s()
+        if question is not None and (question.done() or now_s >= self._given_up_s):
+            self._question, self._due_s = None, now_s + LOOK_EVERY_S
+            if question.done():
+                self._note(question)
+        elif question is None and now_s >= self._due_s:
+            # librdkafka has forgotten to end a question before.
+            self._given_up_s = now_s + 2 * self._timeout_s
+            with suppress(KafkaException):
+                self._question = offsets_topic.ask(self._admin, timeout_s=self._timeout_s)
+        return self._others >= _LOOKS
+
+    def _note(self, question: offsets_topic.Question) -> None:
+        try:
+            why = offsets_topic.why_unreadable(question, timeout_s=self._timeout_s)
+        except KafkaException:
+            return
+        self._others = self._others + 1 if (why is None) is not self._is_read else 0
+        if self._others == _LOOKS:
+            log.warning(
+                "the offsets topic can be read by now: the query begins again with it"
+                if why is None
+                else "the offsets topic cannot be read any more: the query begins again, and asks coordinators",
+                extra={} if why is None else {"reason": why},
+            )
