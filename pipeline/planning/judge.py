@@ -10,6 +10,7 @@ is needless: the next one like it waits for the verdict, longer each time, and a
 together.
 """
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -42,6 +43,8 @@ _STANDS_STILL = 0.02
 """A member that drains no more than this share of its arrivals stands still, which is no plan's doing."""
 _GIVEN_UP_MS = 1_800_000
 """An effect that does not show within half an hour is not that of the plan alone."""
+_WORKS_S = 600.0
+"""Until the verdict on a plan minutes pass: what drains sooner under it needs no other plan."""
 
 
 def watched(seen: Measured, before: PlanState | None, plan: PlanState) -> PlanState:
@@ -171,6 +174,38 @@ def is_pending(plan: PlanState | None) -> bool:
     if plan.is_needless and any(one.kept_up and _is_put_behind(one) for one in plan.witnesses):
         return True
     return any(one.kept_up and _loss(one) > _noise(one) for one in plan.witnesses) and _is_net_loss(plan)
+
+
+def why_waits(plan: PlanState | None, seen: Measured) -> str | None:
+    """Why any plan waits for what the newest one does, as a guard's cause; None if it does not."""
+    if plan is None:
+        return None
+    if is_pending(plan):
+        return reasons.guard_effect(plan.epoch)
+    return reasons.guard_effect_works(plan.epoch) if is_working(plan, seen) else None
+
+
+def is_working(plan: PlanState, seen: Measured) -> bool:
+    """Whether the newest plan is applied, not judged, and whoever is behind under it is seen to catch up in minutes.
+
+    Another plan would save little, and if it did harm, both would be taken back together.
+    """
+    if plan.status != "applied" or plan.effect is not None or plan.takes_back is not None:
+        return False
+    catching_up = [_catches_up_s(seen, seen.group.owner == number) for number in range(seen.group.n_members)]
+    return all(seconds <= _WORKS_S for seconds in catching_up) and any(catching_up)
+
+
+def _catches_up_s(seen: Measured, held: Bools) -> float:
+    """Seconds until the member has drained its lag, by its commits; 0 if it keeps up, infinite if that is not seen."""
+    lag, drained, arriving = seen.lag_of(held), seen.drained_by(held), float(seen.arriving[held].sum())
+    if lag is None:
+        return math.inf
+    if lag <= BACKLOG_S * arriving:
+        return 0.0
+    if drained is None or drained <= (1 + _LOSS) * arriving:
+        return math.inf
+    return lag / (drained - arriving)
 
 
 def _is_put_behind(one: Witness) -> bool:

@@ -249,6 +249,11 @@ def guard_effect(epoch: int) -> str:
     return f"effect: a member has lost ground since plan epoch {epoch}; its next commits show whether the plan hurts"
 
 
+def guard_effect_works(epoch: int) -> str:
+    """The last plan is doing what it was made for."""
+    return f"effect: members that are behind catch up within minutes under plan epoch {epoch}"
+
+
 def guard_effect_unseen(epoch: int) -> str:
     """Plans that no commit calls for come one by one."""
     return (

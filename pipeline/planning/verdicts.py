@@ -107,12 +107,11 @@ def _guard(case: Case, state: GroupState, target: Target) -> str | None:
         lag_s=case.lag_s,
         headroom_lost=headroom_lost(group, group.owner, target.assignment.member),
     )
-    if judge.is_pending(plan) and plan is not None:
-        return reasons.guard_effect(plan.epoch)
-    if judge.is_needless(case.seen, plan, target.assignment.member):
+    why = judge.why_waits(plan, case.seen)
+    if why is None and judge.is_needless(case.seen, plan, target.assignment.member):
         why = judge.why_needless_waits(state, case.rules.guards, now_ms=case.now_ms)
-        if why is not None:
-            return why
+    if why is not None:
+        return why
     why = price.why_waits(state, case, target.assignment.member)
     if why is not None:
         return why

@@ -209,6 +209,37 @@ def test_no_other_plan_is_made_while_a_member_loses_ground_and_three_commits_hav
     assert decision.reason.startswith("held back by effect: a member has lost ground since plan epoch 1; ")
 
 
+@pytest.mark.parametrize(
+    ("draining", "of_b", "waits"),
+    [((10, 10, 10, 10), 2_000, True), ((10, 10, 10, 10), 3_000, False), ((8.3, 8.3, 8.3, 8.3), 200, False)],
+    ids=["in 8 minutes", "in 12 minutes", "not as far as commits show"],
+)
+def test_no_other_plan_is_made_while_members_catch_up_within_ten_minutes_under_the_last_one(
+    draining: tuple[float, ...], of_b: int, *, waits: bool
+) -> None:
+    """16 records/s arrive with b; every plan on the way would be judged, and taken back, with the one that works."""
+    group = applied(draining=draining)
+    group.rules = RULES
+    group.state = replace(group.state, cooldown_until_ms=0)
+
+    group.lags = [0, of_b - 100, 100, 0]
+    decision = group.decide(after_s=60)
+
+    assert str(decision.reason).startswith("held back by effect: members that are behind catch up") is waits
+    assert (decision.decided == "publish") is not waits
+
+
+def test_plan_that_was_judged_keeps_no_other_from_being_made_while_members_catch_up() -> None:
+    group = applied()
+    group.rules = RULES
+    judged = replace(plan_of(group), effect="helped", effect_why="", effect_at_ms=group.now_ms - 1)
+    group.state = replace(group.state, cooldown_until_ms=0, plan=judged)
+
+    group.lags = [0, 1_900, 100, 0]
+
+    assert group.decide(after_s=60).decided == "publish"
+
+
 # Taken back.
 
 

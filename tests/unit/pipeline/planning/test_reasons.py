@@ -51,6 +51,7 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.guard_headroom: [(0.031,)],
     reasons.guard_probation: [(1_200_000, 1), (1_200_000, 3)],
     reasons.guard_effect: [(7,)],
+    reasons.guard_effect_works: [(7,)],
     reasons.guard_effect_unseen: [(7,)],
     reasons.guard_effect_hurt: [(7_200_000,)],
     reasons.guard_effect_rests: [(7, 240_000)],
