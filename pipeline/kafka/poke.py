@@ -100,6 +100,10 @@ def refusal(found: ConsumerGroupDescription | KafkaException, members: Collectio
         return Outcome(why_not=_NOBODY[found.state])
     if found.type != ConsumerGroupType.CONSUMER:
         return Outcome(why_not="the group is a classic one now")
+    if any(one.client_id == CLIENT_ID for one in found.members):
+        return Outcome(
+            why_not="a poke that was cut off is a member still: its broker assigns once it takes it out"
+        )
     if not set(members) <= {one.member_id for one in found.members}:
         return Outcome(why_not="members that the plan gives partitions have left")
     return None
@@ -149,7 +153,8 @@ def _joined_and_left(
             if error is not None and error.code() > 0 and not error.retriable():
                 return Outcome(error=in_words(KafkaException(error)))
             if time.monotonic() - looked_at_s >= _LOOK_EVERY_S:
-                if _is_in(described()):
+                # A poke that was killed may be there still, under the same client id.
+                if _is_in(described(), consumer.memberid()):
                     return Outcome()
                 looked_at_s = time.monotonic()
     except KafkaException as failure:
@@ -157,8 +162,8 @@ def _joined_and_left(
     return Outcome(error="the coordinator did not let it join in time")
 
 
-def _is_in(found: ConsumerGroupDescription | KafkaException) -> bool:
-    return not isinstance(found, KafkaException) and any(one.client_id == CLIENT_ID for one in found.members)
+def _is_in(found: ConsumerGroupDescription | KafkaException, member_id: str | None) -> bool:
+    return not isinstance(found, KafkaException) and any(one.member_id == member_id for one in found.members)
 
 
 def _consumer_properties(properties: Mapping[str, Any], group_id: str) -> dict[str, Any]:

@@ -14,7 +14,10 @@ def described(*members: str, kind: str = "CONSUMER", state: str = "STABLE") -> A
     return SimpleNamespace(
         type=ConsumerGroupType[kind],
         state=ConsumerGroupState[state],
-        members=[SimpleNamespace(member_id=name) for name in members],
+        members=[
+            SimpleNamespace(member_id=name, client_id="lagwise-poke" if name == "poke" else "c")
+            for name in members
+        ],
     )
 
 
@@ -31,6 +34,10 @@ def test_group_with_the_members_of_the_plan_may_be_joined() -> None:
         (described("a", "b", kind="CLASSIC"), "the group is a classic one now"),
         (described("a", "b", kind="UNKNOWN"), "the group is a classic one now"),
         (described("a"), "members that the plan gives partitions have left"),
+        (
+            described("a", "b", "poke"),
+            "a poke that was cut off is a member still: its broker assigns the group once it takes it out",
+        ),
     ],
 )
 def test_other_group_is_not_joined(found: Any, why: str) -> None:
