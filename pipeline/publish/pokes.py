@@ -94,7 +94,8 @@ class Pokes:
                     self._running -= 1
                     return
                 wanted = self._waiting.popleft()
-            if now_ms() < wanted.valid_until_ms:
+                is_newest = self._newest[wanted.group_id][0] == wanted.epoch
+            if is_newest and now_ms() < wanted.valid_until_ms:
                 self._carry_out(wanted)
 
     def _carry_out(self, wanted: Poke) -> None:
