@@ -149,7 +149,7 @@ def _joined_and_left(
             if error is not None and error.code() > 0 and not error.retriable():
                 return Outcome(error=in_words(KafkaException(error)))
             if time.monotonic() - looked_at_s >= _LOOK_EVERY_S:
-                if _is_in(described()):
+                if _is_in(described(), consumer.memberid()):
                     return Outcome()
                 looked_at_s = time.monotonic()
     except KafkaException as failure:
@@ -157,8 +157,9 @@ def _joined_and_left(
     return Outcome(error="the coordinator did not let it join in time")
 
 
-def _is_in(found: ConsumerGroupDescription | KafkaException) -> bool:
-    return not isinstance(found, KafkaException) and any(one.client_id == CLIENT_ID for one in found.members)
+def _is_in(found: ConsumerGroupDescription | KafkaException, member_id: str | None) -> bool:
+    # By its id: one of another poke that was killed may be there until its session ends.
+    return not isinstance(found, KafkaException) and any(one.member_id == member_id for one in found.members)
 
 
 def _consumer_properties(properties: Mapping[str, Any], group_id: str) -> dict[str, Any]:
