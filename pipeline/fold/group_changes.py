@@ -136,7 +136,8 @@ def _has_members(groups: pa.Table) -> Bools:
 
 def _is_rebalanced(was: pa.Table, now: pa.Table, are_known: Bools) -> Bools:
     """Where a group has another generation; where it is a KIP-848 group with known owners, others at rest."""
-    is_rebalanced = _is_next_generation(was, now)
+    # A coordinator that was asked before told the members, and no generation: one that is known now is no news.
+    is_rebalanced = _is_next_generation(was, now) & ~(are_known & ~is_set(was["generation"].combine_chunks()))
     of_broker = are_known & _is(was, "group_type", "consumer") & _is(now, "group_type", "consumer")
     at_rest = _is(now, "state", "Stable")
     for row in np.flatnonzero(of_broker).tolist():

@@ -67,6 +67,11 @@ class Outcome:
     """What went wrong; None if nothing did."""
 
 
+_CUT_OFF = Outcome(
+    why_not="a poke that was cut off is a member still: its broker assigns the group once it takes it out"
+)
+
+
 def command() -> list[str]:
     """The process's command line."""
     return module_command("pipeline.kafka.poke")
@@ -100,13 +105,9 @@ def refusal(found: ConsumerGroupDescription | KafkaException, members: Collectio
         return Outcome(why_not=_NOBODY[found.state])
     if found.type != ConsumerGroupType.CONSUMER:
         return Outcome(why_not="the group is a classic one now")
-    if any(one.client_id == CLIENT_ID for one in found.members):
-        return Outcome(
-            why_not="a poke that was cut off is a member still: its broker assigns once it takes it out"
-        )
     if not set(members) <= {one.member_id for one in found.members}:
         return Outcome(why_not="members that the plan gives partitions have left")
-    return None
+    return _CUT_OFF if any(one.client_id == CLIENT_ID for one in found.members) else None
 
 
 def poke(question: Question) -> Outcome:
@@ -153,7 +154,6 @@ def _joined_and_left(
             if error is not None and error.code() > 0 and not error.retriable():
                 return Outcome(error=in_words(KafkaException(error)))
             if time.monotonic() - looked_at_s >= _LOOK_EVERY_S:
-                # A poke that was killed may be there still, under the same client id.
                 if _is_in(described(), consumer.memberid()):
                     return Outcome()
                 looked_at_s = time.monotonic()
@@ -163,6 +163,7 @@ def _joined_and_left(
 
 
 def _is_in(found: ConsumerGroupDescription | KafkaException, member_id: str | None) -> bool:
+    # By its id: one of another poke that was killed may be there until its session ends.
     return not isinstance(found, KafkaException) and any(one.member_id == member_id for one in found.members)
 
 

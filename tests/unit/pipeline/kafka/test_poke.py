@@ -1,5 +1,6 @@
 """When a poke's member joins, and what it is made from; what Kafka does is in the integration tests."""
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,6 +66,39 @@ def test_member_has_its_own_name_and_nothing_of_a_classic_member() -> None:
     assert made["allow.auto.create.topics"] == "false"
     assert {"group.instance.id", "session.timeout.ms"}.isdisjoint(made)
     assert made["ssl.ca.location"] == "x"
+
+
+class Joining:
+    """A consumer that its coordinator lets join after some polls."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def subscribe(self, _topics: list[str]) -> None:
+        pass
+
+    def poll(self, _timeout_s: float) -> None:
+        self.left -= 1
+
+    def memberid(self) -> str:
+        return "own"
+
+
+def test_member_that_an_earlier_poke_has_left_behind_is_not_taken_for_the_own_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(poke, "_LOOK_EVERY_S", 0.0)
+    consumer: Any = Joining(after=3)
+
+    def members() -> Any:
+        found = described("a", "dead", *(("own",) if consumer.left <= 0 else ()))
+        for one in found.members[1:]:
+            one.client_id = poke.CLIENT_ID
+        found.members[0].client_id = "app"
+        return found
+
+    assert poke._joined_and_left(consumer, members, until_s=time.monotonic() + 10) == Outcome()
+    assert consumer.left == 0
 
 
 def test_question_says_all_and_an_answer_that_breaks_off_is_none() -> None:
