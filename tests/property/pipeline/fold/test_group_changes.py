@@ -92,6 +92,8 @@ def expected(was: Row | None, now: Row | None, target: Any) -> tuple[Any, ...] |
         return None if word is None else (word, None, None)
     words = [] if was["group_type"] == now["group_type"] else ["type_changed"]
     is_next = now["generation"] is not None and now["generation"] != was["generation"]
+    if was["state"] and now["state"] and was["generation"] is None:
+        is_next = False
     joined = left = None
     if was["state"] and now["state"] and was["group_type"] == now["group_type"] == "consumer":
         is_next = now["state"] == "Stable" and held(was) != held(now)

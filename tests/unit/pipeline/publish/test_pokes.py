@@ -68,6 +68,7 @@ def test_plan_is_poked_for_once(played: Played) -> None:
 
     for _ in range(3):
         pokes.request([poke()])
+        played.wait_for(1)
         clock.now_s += 100
     pokes.request([poke(epoch=2)])
 
@@ -79,6 +80,7 @@ def test_group_is_not_poked_again_so_soon(played: Played) -> None:
     pokes = Pokes({}, ask=played, clock_s=clock)
 
     pokes.request([poke(epoch=1)])
+    played.wait_for(1)
     clock.now_s += 29
     pokes.request([poke(epoch=2), poke("h", epoch=2)])
     clock.now_s += 1
