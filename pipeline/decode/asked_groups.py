@@ -61,7 +61,7 @@ def _group(answer: GroupAnswer) -> Row:
 
 
 def _is_poke(member: Member) -> bool:
-    # A coordinator tells no subscription; lagwise's own member has no partition.
+    # A coordinator does not report subscriptions, so the test is that lagwise's own member has no partition.
     return member.client_id == CLIENT_ID and not member.assigned
 
 

@@ -25,7 +25,7 @@ from pipeline.kafka.topic_configs import (
 log = logging.getLogger(__name__)
 
 _HIDDEN = (
-    f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "auto" asks coordinators in its place'
+    f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "auto" then asks coordinators instead'
 )
 _COMPACTED = {"cleanup.policy": "compact"}
 # A hand-over holds as long as its generation, which may be months; the records of dead members have to go at last.
@@ -47,7 +47,7 @@ class Cluster:
     configs: TopicConfigs
     """Settings of these topics and of the control topic."""
     hidden: str | None = None
-    """Why the offsets topic is not read, where the cluster was to say whether it can be."""
+    """With "auto": why the offsets topic cannot be read; else None."""
 
     @property
     def reads_offsets(self) -> bool:
@@ -64,7 +64,7 @@ def inspect(
         admin: Client of the cluster.
         control: The job's own topics.
         timeout_s: Of each question.
-        offsets: Where commits come from; only "topic" has the offsets topic made.
+        offsets: Where commits come from; the offsets topic is created only for "topic".
 
     Raises:
         KafkaException: No broker answered in time.

@@ -289,12 +289,12 @@ class Job:
         )
 
     def _outdated(self, found: cluster.Cluster, admin: AdminClient) -> Callable[[], bool]:
-        """Whether the query should choose anew where commits come from; only "auto" leaves it the choice."""
+        """Whether the query should end to choose its source of commits again; only "auto" has a choice."""
         source = self.config.source
         if source.offsets != "auto":
             return lambda: False
         log.info(
-            "where commits come from was chosen (source.offsets = auto)",
+            'source of commits chosen (source.offsets = "auto")',
             extra={"from": "the offsets topic" if found.reads_offsets else "coordinators"}
             | ({} if found.hidden is None else {"reason": found.hidden}),
         )

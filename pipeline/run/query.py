@@ -100,7 +100,7 @@ class Runner:
         self.stop = stop
         """A batch that begins when it is set gives up before it has done anything."""
         self.ended = threading.Event()
-        """The same for this query alone: another one follows."""
+        """Ends this query alone: another one follows."""
         self.failure: BaseException | None = None
         self.failed_at: str | None = None
         """What the batch that failed was at, where it has said so."""

@@ -147,7 +147,7 @@ def test_group_that_is_classic_again_is_not_converted(broker: EmbeddedBroker) ->
 
         outcome = _in_process(question(broker.bootstrap_servers, "classic", member_id))
 
-        assert outcome == Outcome(why_not="the group is a classic one now")
+        assert outcome == Outcome(why_not="the group no longer uses group.protocol=consumer")
         found = described(broker.bootstrap_servers, "classic")
         assert found is not None
         assert (found.type.name, len(found.members)) == ("CLASSIC", 1)

@@ -200,8 +200,8 @@ def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
 def _remarks(services: Services, read: Intake) -> Iterator[str]:
     if services.hidden is not None:
         yield (
-            f'coordinators are asked because {services.hidden}; source.offsets = "auto" takes the topic as soon as it '
-            "can be read"
+            f'coordinators are asked because {services.hidden}; source.offsets = "auto" returns to the topic as soon '
+            "as it can be read"
         )
     yield from _impatient(services, read)
 

@@ -40,9 +40,9 @@ def failed(code: int) -> KafkaException:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (failed(KafkaError.TOPIC_AUTHORIZATION_FAILED), "may not see"),
-        (failed(KafkaError.UNKNOWN_TOPIC_OR_PART), "the brokers know no topic"),
-        ([AclOperation.DESCRIBE], "and not read it"),
+        (failed(KafkaError.TOPIC_AUTHORIZATION_FAILED), "may not describe"),
+        (failed(KafkaError.UNKNOWN_TOPIC_OR_PART), "the brokers report no topic"),
+        ([AclOperation.DESCRIBE], "but not read it"),
     ],
 )
 def test_topic_that_is_hidden_unknown_or_not_to_be_read_says_why(answer: Any, said: str) -> None:

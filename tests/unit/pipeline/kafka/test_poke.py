@@ -1,4 +1,4 @@
-"""When a poke's member joins, and what it is made from; what Kafka does is in the integration tests."""
+"""When a poke's member joins, and with which properties; the integration tests show what Kafka does."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -28,9 +28,9 @@ def test_group_with_the_members_of_the_plan_may_be_joined() -> None:
         (KafkaException(KafkaError(KafkaError.GROUP_ID_NOT_FOUND)), "the group is gone"),
         (described(state="DEAD"), "the group is gone"),
         (described(state="EMPTY"), "the group has no member any more"),
-        (described("a", "b", kind="CLASSIC"), "the group is a classic one now"),
-        (described("a", "b", kind="UNKNOWN"), "the group is a classic one now"),
-        (described("a"), "members that the plan gives partitions have left"),
+        (described("a", "b", kind="CLASSIC"), "the group no longer uses group.protocol=consumer"),
+        (described("a", "b", kind="UNKNOWN"), "the group no longer uses group.protocol=consumer"),
+        (described("a"), "members to which the plan gives partitions have left"),
     ],
 )
 def test_other_group_is_not_joined(found: Any, why: str) -> None:

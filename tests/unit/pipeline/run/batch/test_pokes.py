@@ -1,4 +1,4 @@
-"""What a batch that has published plans asks to be poked."""
+"""Which pokes a batch requests after it has published plans."""
 
 from types import SimpleNamespace
 from typing import Any
