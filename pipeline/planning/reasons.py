@@ -250,7 +250,7 @@ def guard_effect(epoch: int) -> str:
 
 
 def guard_effect_works(epoch: int) -> str:
-    """The last plan is doing what it was made for."""
+    """The newest plan works: members that are behind catch up under it."""
     return f"effect: members that are behind catch up within minutes under plan epoch {epoch}"
 
 

@@ -16,8 +16,8 @@ from pipeline.errors import StoreError
 from pipeline.kafka.positions import PartitionKey, Position, Span, from_fields, to_fields
 
 NO_PLANS_BY_ANSWERS = (
-    "coordinators are asked (source.offsets), and they tell neither subscriptions nor generations nor when a commit "
-    "was made, so lagwise measures and makes no plans"
+    "coordinators are asked (source.offsets), and they report neither subscriptions nor generations nor commit times, "
+    "so lagwise measures but makes no plans"
 )
 """`Stamp.held` of a job that reads no offsets topic: it lasts, and nothing is wrong."""
 

@@ -165,7 +165,7 @@ def with_decisions(rows: pa.Table, tables: Readable, wanted: pc.Expression | Non
 def _joined(
     rows: pa.Table, found: Iterable[Row], keys: Sequence[str], kinds: Mapping[str, pa.DataType]
 ) -> pa.Table:
-    """The rows with columns of what was found under the same keys, null where nothing was."""
+    """The rows, with columns of the row found under the same keys; null where there is none."""
     by_key = {tuple(row[key] for key in keys): row for row in found}
     matched = [by_key.get(key, {}) for key in zip(*(rows[key].to_pylist() for key in keys), strict=True)]
     for name, kind in kinds.items():

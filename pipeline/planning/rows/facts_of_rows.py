@@ -61,7 +61,7 @@ def _members(row: Mapping[str, Any], *, at_ms: int) -> tuple[MemberFacts, ...]:
     """The members, each with what it holds now."""
     gained: dict[str | None, list[tuple[str, int]]] = {}
     for one in row["moved"]:
-        # What is on its way is nobody's.
+        # A partition on its way has no owner.
         gained.setdefault(one["member_id"], []).append((one["topic"], one["partition"]))
     left = {place for places in gained.values() for place in places}
     reached = reconciliations(row, at_ms=at_ms)

@@ -33,7 +33,7 @@ def find_ghosts(batch: Settled) -> tuple[str, ...]:
     """Groups whose deletion was missed: looked for now and then, while everything is read to its end."""
     services = batch.services
     if services.config.source.asks_groups:
-        # What no broker lists is asked for with the rest.
+        # Groups that no broker lists are asked about with the others.
         return ()
     if batch.reread(OFFSETS_TOPIC):
         services.ghosts.restart()
