@@ -46,7 +46,7 @@ class Assignment:
     remarks: tuple[str, ...] = ()
     """Remarks of the strategy on the assignment, sentences for an operator."""
     bound_s: float | None = None
-    """Seconds below which no assignment drains the group, where the strategy has looked for that."""
+    """Seconds below which no assignment drains the group, if the strategy has computed this bound."""
 
     @classmethod
     def complete(cls, group: Group, member: Int32s, *, remarks: tuple[str, ...] = ()) -> "Assignment":

@@ -63,13 +63,13 @@ def inspect(
     Args:
         admin: Client of the cluster.
         control: The job's own topics.
-        timeout_s: Of each question.
-        offsets: Where commits come from; the offsets topic is created only for "topic".
+        timeout_s: Timeout of each question.
+        offsets: Where commits come from; the offsets topic is created only if it is read.
 
     Raises:
         KafkaException: No broker answered in time.
-        AccessRefusedError: This user may not do something of this.
-        BrokerUnavailableError: A topic could not be made, or is not there after it was.
+        AccessRefusedError: This user lacks a right for one of these steps.
+        BrokerUnavailableError: A topic could not be created, or does not appear after its creation.
     """
     hidden = None
     if offsets == "auto":
@@ -127,7 +127,7 @@ def _created(future: Future[Any], timeout_s: float) -> None:
 
 
 def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) -> None:
-    """Return when the cluster knows the topics. Leaders are not waited for: what has none is marked, and read later."""
+    """Return when the cluster knows the topics. Partitions without a leader are marked and read later."""
     deadline = time.monotonic() + timeout_s
     while True:
         listed = admin.list_topics(timeout=timeout_s).topics

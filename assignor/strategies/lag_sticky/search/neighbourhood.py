@@ -213,7 +213,7 @@ class Neighbourhood:
         return room + _ROUNDING * bins
 
     def _excess(self) -> float:
-        """Weight that the slow member has to lose to come below its load; a little less for rounding."""
+        """Weight that the slow member has to lose to get below the limit; a little less, to allow for rounding."""
         state, slow = self._state, self._slow
         bin_ = float(self._problem.capacity[slow]) * self._limit_s
         room = bin_ - float(state.lag[slow]) - float(state.rate[slow]) * self._weigh_until_s

@@ -1,4 +1,4 @@
-"""Whether the offsets topic can be read, by what brokers say of it."""
+"""Whether the offsets topic can be read, according to the brokers."""
 
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 
 
 class Admin:
-    """Describes the offsets topic by one answer."""
+    """Answers every description of the offsets topic in the same way."""
 
     def __init__(self, answer: KafkaException | list[AclOperation] | None) -> None:
         self._answer = answer

@@ -27,7 +27,7 @@ POKED = GroupRule(pattern="g", follow="broker", poke=True)
 
 
 class Asked:
-    """Stands for `Pokes`."""
+    """Replaces `Pokes`."""
 
     def __init__(self) -> None:
         self.pokes: list[Poke] = []
