@@ -59,7 +59,7 @@ class Assignment:
         return cls(member=member, why=why, remarks=remarks)
 
     def without(self, partitions: Bools, *, why: Unassigned) -> "Assignment":
-        """The same assignment with some partitions taken out for one reason."""
+        """The same assignment without some partitions, which all get one reason."""
         return Assignment(
             member=np.where(partitions, np.int32(-1), self.member),
             why=np.where(partitions, np.int8(why), self.why),

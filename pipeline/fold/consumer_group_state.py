@@ -127,7 +127,7 @@ def _current(found: _Found, member_id: str) -> CurrentAssignment | None:
 
 
 def _is_reconciled(current: CurrentAssignment | None, target_epoch: int | None) -> bool | None:
-    """As `ConsumerGroupMember.isReconciledTo`; None where it is not known."""
+    """Same rule as `ConsumerGroupMember.isReconciledTo`; None if unknown."""
     if current is None or target_epoch is None:
         return None
     return current.state == MemberState.STABLE and current.member_epoch == target_epoch

@@ -49,11 +49,11 @@ class LowerBound:
     """Seconds; `inf` when no assignment ever drains the group."""
     cause: BoundCause
     partition: int = -1
-    """With PARTITION: the partition that takes so long by itself. With NOT_TAKEN: one that no member may have."""
+    """For PARTITION: the partition that takes this long by itself. For NOT_TAKEN: one that no member may own."""
     member: int = -1
-    """With FIXED: the member that holds the fixed partitions."""
+    """For FIXED: the member that holds the fixed partitions."""
     sets: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """With SHARES: the subscriber sets whose members take so long together."""
+    """For SHARES: the subscriber sets whose members take this long together."""
 
 
 def lower_bound_s(group: Group) -> float | None:

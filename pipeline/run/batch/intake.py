@@ -254,7 +254,7 @@ def _held(answers: Mapping[PartitionKey, Answer], positions: Mapping[PartitionKe
 
 
 def _settled_again(driver: Driver, read: Read, chosen: Chosen, first_run: Stamp) -> Settled:
-    """With the stamp of the first run; a span that cannot be read now is read again later."""
+    """The intake with the stamp of the first run. A span that cannot be read now is read again later."""
     spans = tuple(span for span in first_run.spans if span.start < span.end)
     reached = read.summary.reached
     missing = {

@@ -76,7 +76,7 @@ class Neighbourhood:
         """The best move or swap; only if there is none, the best ejection chain."""
         if len(self._given) == 0 or len(self._near) == 0:
             return None
-        # A chain is the dearest to evaluate and changes most members, so it is the last resort.
+        # A chain is the most expensive to evaluate and changes the most members, so it is the last resort.
         return self._best_move_or_swap() or self._best_ejection_chain()
 
     def _neighbours(self, loads_s: Floats) -> Int64s:
