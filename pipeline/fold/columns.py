@@ -44,6 +44,18 @@ def why_unconfirmed(
     return pc.if_else(pa.array(confirmed), pa.scalar(None, pa.string()), reasons)
 
 
+def may_be_met(partition: pa.Array, behind: Sequence[int]) -> Bools:
+    """Which rows may have a record in a partition of the offsets topic that is not read to its end.
+
+    A row that a coordinator has told of, before the topic was read in its place, may have it in any.
+
+    Args:
+        partition: Of the offsets topic, by row.
+        behind: Those that are not read to their end.
+    """
+    return is_in(partition, behind) | (bool(behind) & ~is_set(partition))
+
+
 def is_in(column: pa.Array, numbers: Sequence[int]) -> Bools:
     """Where it is one of these; not where it is null."""
     return bools(pc.is_in(column, value_set=pa.array(numbers, column.type)))

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from assignor.model.arrays import Bools, Int64s
 from pipeline.arrow_columns import TIMESTAMP, bools, is_set
 from pipeline.fold.asked import NOBODY, Asked, standing
-from pipeline.fold.columns import is_in, still_confirmed, why_unconfirmed
+from pipeline.fold.columns import may_be_met, still_confirmed, why_unconfirmed
 from pipeline.fold.owners import OWNER
 from pipeline.row_keys import LAG_KEY, NO_ROW, codes, key_columns, matched, struct, taken
 
@@ -81,7 +81,7 @@ def fold_commits(
     confirmed = (has_new | stays | ~has_old | is_told) & ~is_set(doubt)
     why = why_unconfirmed(before["unconfirmed_reason"], confirmed, partition, reread, beheaded)
     why = pc.coalesce(doubt, why)
-    holds = confirmed | is_in(partition, behind) | is_set(why)
+    holds = confirmed | may_be_met(partition, behind) | is_set(why)
     commit = _commit_columns(before, commits, new, is_newer=is_newer, is_commit=is_commit, holds=holds)
     # A coordinator may report the commit of the record that was read, or a later one with the same offset.
     is_undated = pa.array(is_told & _is_said(commits, new))

@@ -137,7 +137,8 @@ def _has_members(groups: pa.Table) -> Bools:
 
 def _is_rebalanced(was: pa.Table, now: pa.Table, are_known: Bools) -> Bools:
     """Where the generation has changed; for a KIP-848 group with known owners, where it is Stable with other owners."""
-    is_rebalanced = _is_next_generation(was, now)
+    # A coordinator asked earlier reported the members but no generation, so a generation that becomes known is no news.
+    is_rebalanced = _is_next_generation(was, now) & ~(are_known & ~is_set(was["generation"].combine_chunks()))
     is_kip848 = are_known & _is(was, "group_type", "consumer") & _is(now, "group_type", "consumer")
     is_stable = _is(now, "state", "Stable")
     for row in np.flatnonzero(is_kip848).tolist():

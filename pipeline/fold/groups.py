@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools
 from pipeline.arrow_columns import bools, is_set
-from pipeline.fold.columns import BEHEADED, is_in, still_confirmed, why_unconfirmed
+from pipeline.fold.columns import BEHEADED, may_be_met, still_confirmed, why_unconfirmed
 from pipeline.fold.members import with_known_members
 from pipeline.row_keys import NO_ROW, codes, last_of_each
 from pipeline.tables.arrow import arrow_schema
@@ -72,7 +72,7 @@ def fold_groups(
     of_groups = of_types[
         last_of_each(by_group[of_types], confirmed[of_types], position[of_types], -name[of_types])
     ]
-    is_behind = is_in(rows["offsets_partition"].combine_chunks(), behind)
+    is_behind = may_be_met(rows["offsets_partition"].combine_chunks(), behind)
     kept = of_groups[confirmed[of_groups] | is_behind[of_groups] | is_set(why)[of_groups]]
     return (
         rows.take(pa.array(kept))

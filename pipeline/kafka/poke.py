@@ -67,6 +67,12 @@ class Outcome:
     """What went wrong; None if nothing did."""
 
 
+_CUT_OFF = Outcome(
+    why_not="the member of a poke that was cut off is still in the group: the broker reassigns the group when it "
+    "removes that member"
+)
+
+
 def command() -> list[str]:
     """Command line of the process."""
     return module_command("pipeline.kafka.poke")
@@ -102,7 +108,7 @@ def refusal(found: ConsumerGroupDescription | KafkaException, members: Collectio
         return Outcome(why_not="the group no longer uses group.protocol=consumer")
     if not set(members) <= {one.member_id for one in found.members}:
         return Outcome(why_not="members to which the plan gives partitions have left")
-    return None
+    return _CUT_OFF if any(one.client_id == CLIENT_ID for one in found.members) else None
 
 
 def poke(question: Question) -> Outcome:
@@ -149,7 +155,7 @@ def _joined_and_left(
             if error is not None and error.code() > 0 and not error.retriable():
                 return Outcome(error=in_words(KafkaException(error)))
             if time.monotonic() - looked_at_s >= _LOOK_EVERY_S:
-                if _is_in(described()):
+                if _is_in(described(), consumer.memberid()):
                     return Outcome()
                 looked_at_s = time.monotonic()
     except KafkaException as failure:
@@ -157,8 +163,9 @@ def _joined_and_left(
     return Outcome(error="the coordinator did not admit the member in time")
 
 
-def _is_in(found: ConsumerGroupDescription | KafkaException) -> bool:
-    return not isinstance(found, KafkaException) and any(one.client_id == CLIENT_ID for one in found.members)
+def _is_in(found: ConsumerGroupDescription | KafkaException, member_id: str | None) -> bool:
+    # By its id: one of another poke that was killed may be there until its session ends.
+    return not isinstance(found, KafkaException) and any(one.member_id == member_id for one in found.members)
 
 
 def _consumer_properties(properties: Mapping[str, Any], group_id: str) -> dict[str, Any]:

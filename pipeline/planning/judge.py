@@ -192,6 +192,9 @@ def is_working(plan: PlanState, seen: Measured) -> bool:
     """
     if plan.status != "applied" or plan.effect is not None or plan.takes_back is not None:
         return False
+    if (seen.group.owner < 0).any():
+        # Nobody catches up with a partition that nobody has.
+        return False
     catching_up = [_catches_up_s(seen, seen.group.owner == number) for number in range(seen.group.n_members)]
     return all(seconds <= _WORKS_S for seconds in catching_up) and any(catching_up)
 

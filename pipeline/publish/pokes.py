@@ -70,8 +70,8 @@ class Pokes:
         with self._lock:
             self._waiting.extend(one for one in pokes if self._is_due(one))
             while self._waiting and self._running < _MAX_RUNNING:
-                self._running += 1
                 threading.Thread(target=self._work, name="lagwise-poke", daemon=True).start()
+                self._running += 1
 
     def _is_due(self, wanted: Poke) -> bool:
         """Whether this is the plan's first poke and the group's last one is long enough ago."""
@@ -95,7 +95,8 @@ class Pokes:
                     self._running -= 1
                     return
                 wanted = self._waiting.popleft()
-            if now_ms() < wanted.valid_until_ms:
+                is_newest = self._newest[wanted.group_id][0] == wanted.epoch
+            if is_newest and now_ms() < wanted.valid_until_ms:
                 self._carry_out(wanted)
 
     def _carry_out(self, wanted: Poke) -> None:
@@ -109,7 +110,8 @@ class Pokes:
         begun_s = time.monotonic()
         try:
             outcome = self._ask(question)
-        except (OSError, subprocess.SubprocessError) as failure:
+        # ValueError: what it printed is no UTF-8.
+        except (OSError, ValueError, subprocess.SubprocessError) as failure:
             outcome = poke.Outcome(error=str(failure))
         took = {"seconds": round(time.monotonic() - begun_s, 2)}
         if outcome is None or outcome.error is not None:

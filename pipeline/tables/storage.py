@@ -23,7 +23,7 @@ _SAYS_SO = re.compile(
     r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error|Stale file handle"
     r"|Transport endpoint is not connected|os error (?:5|28|30|107|110|116|122)\b"
     r"|(?:S3|Azure|GCS|HTTP|object store|Microsoft\w*|Google\w*) error\b.*(?:timed? ?out|error sending request"
-    r"|connection|Service ?Unavailable|SlowDown|5\d\d\b)"
+    r"|connection|Service ?Unavailable|SlowDown|(?:status code|error response):? 5\d\d\b)"
     # Arrow's words.
     r"|AWS Error (?:NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT"
     r"|REQUEST_TIME_TOO_SKEWED|UNKNOWN \(HTTP status 5\d\d\))|AWS Error .*\b(?:ExpiredToken|EXPIRED_TOKEN)",
@@ -31,6 +31,8 @@ _SAYS_SO = re.compile(
 )
 _CAUSES = re.compile(r"\s*\n\s*(?:\x1b\[[0-9;]*m)*↳(?:\x1b\[[0-9;]*m)*\s*")
 """Line breaks before the causes that delta-rs lists below an error."""
+_REQUEST = re.compile(r"Error performing \w+ \S+ in \S+")
+"""The request in an error of delta-rs. Words and numbers in its address and duration say nothing about the failure."""
 _REFUSES = re.compile(
     r"403 Forbidden|<Code>(?:AccessDenied|AllAccessDisabled|QuotaExceeded)</Code>"
     r"|AWS Error (?:ACCESS_DENIED|UNKNOWN \(HTTP status 403\))"
@@ -122,7 +124,8 @@ def trouble_of(error: BaseException, *, has_been_written: bool = False) -> str |
         if isinstance(seen, OSError) and seen.errno in _NUMBERS:
             return _line(str(seen))
         for line in _CAUSES.sub(" ", str(seen)).splitlines():
-            if _SAYS_SO.search(line) or (has_been_written and _REFUSES.search(line)):
+            told = _REQUEST.sub("", line)
+            if _SAYS_SO.search(told) or (has_been_written and _REFUSES.search(told)):
                 return _line(line)
         seen = seen.__cause__ or seen.__context__
     return None

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools
-from pipeline.arrow_columns import moment
+from pipeline.arrow_columns import bools, moment
 from pipeline.fold.asked import marked
-from pipeline.fold.columns import is_in
+from pipeline.fold.columns import is_in, may_be_met
 from pipeline.fold.consumer_groups import consumer_group_events, has_unresolved, resolvable
 from pipeline.fold.group_changes import GONE, IS_GONE, KNOWN, Holdings, group_changes
 from pipeline.fold.groups import fold_groups
@@ -147,14 +147,21 @@ def _changes(batch: Settled, stored: pa.Table, folded: pa.Table) -> pa.Table:
     """
     behind, caught_up = batch.stamp.behind, _caught_up(batch)
     now = folded.filter(
-        pa.array(~_is_in(folded, behind) & (_is_in(folded, caught_up) | _is_other(folded, stored)))
+        pa.array(~_may_be_met(folded, behind) & (_is_in(folded, caught_up) | _is_other(folded, stored)))
     )
     was = stored.filter(
-        pa.array(~_is_in(stored, behind) & ~_is_in(stored, caught_up) & _is_other(stored, folded))
+        pa.array(~_may_be_met(stored, behind) & ~_is_in(stored, caught_up) & _is_other(stored, folded))
     )
-    strangers = without(now, "group_id", stored["group_id"])["group_id"].combine_chunks()
-    recorded = _recorded(batch.services.store, caught_up, strangers)
-    recorded = recorded.filter(pa.array(~_is_in(recorded, behind)))
+    # What a coordinator has told of before the topic was read is in the history without a partition.
+    caught = now["group_id"].filter(pa.array(_is_in(now, caught_up)))
+    strangers = without(now, "group_id", stored["group_id"])["group_id"]
+    further = pa.chunked_array([*caught.chunks, *strangers.chunks], pa.string()).combine_chunks()
+    recorded = _recorded(batch.services.store, caught_up, further)
+    is_met = bools(
+        pc.is_in(recorded["group_id"], value_set=now["group_id"].combine_chunks()).combine_chunks()
+    )
+    is_open = _is_in(recorded, behind) | (_may_be_met(recorded, behind) & ~is_met)
+    recorded = recorded.filter(pa.array(~is_open))
     was = without(was, "group_id", recorded["group_id"]).select(KNOWN).cast(_KNOWN)
     there = was.append_column(IS_GONE, pa.repeat(pa.scalar(value=False), was.num_rows))
     return group_changes(
@@ -202,6 +209,10 @@ def _is_in(groups: pa.Table, partitions: tuple[int, ...] | None) -> Bools:
     if partitions is None:
         return np.ones(groups.num_rows, np.bool_)
     return is_in(groups["offsets_partition"].combine_chunks(), partitions)
+
+
+def _may_be_met(groups: pa.Table, behind: tuple[int, ...]) -> Bools:
+    return may_be_met(groups["offsets_partition"].combine_chunks(), behind)
 
 
 def _is_other(groups: pa.Table, others: pa.Table) -> Bools:

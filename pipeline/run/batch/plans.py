@@ -156,7 +156,16 @@ def why_unpublishable(services: Services, memory: PlanMemory) -> str | None:
         AccessRefusedError: This user may not use the transactional id, or read the topic.
         TopicMissingError: The control topic is gone.
     """
-    return services.publisher.unavailable(partial(_unsent, services, memory))
+    late: list[PlanRecord] = []
+
+    def unsent(epochs_in_topic: EpochsInTopic) -> list[PlanRecord]:
+        late[:] = _unsent(services, memory, epochs_in_topic)
+        return late
+
+    why = services.publisher.unavailable(unsent)
+    if why is None:
+        poke_groups(services, late)
+    return why
 
 
 def _unsent(services: Services, memory: PlanMemory, epochs_in_topic: EpochsInTopic) -> list[PlanRecord]:
@@ -213,8 +222,9 @@ def publish_plans(batch: Settled, decided: pa.Table | None) -> int:
 
 
 def _publish(batch: Settled, plans: Mapping[str, WrittenPlan]) -> int:
+    records = [one.record(group_id) for group_id, one in plans.items()]
     try:
-        batch.services.publisher.publish([one.record(group_id) for group_id, one in plans.items()])
+        batch.services.publisher.publish(records)
     except BrokerUnavailableError as error:
         # Lag goes on being measured. They are sent as soon as the topic can be written, if they still hold.
         log.warning(
@@ -223,5 +233,5 @@ def _publish(batch: Settled, plans: Mapping[str, WrittenPlan]) -> int:
         )
         return 0
     batch.driver.memory.on_published({group: one.plan for group, one in plans.items()})
-    poke_groups(batch, plans)
+    poke_groups(batch.services, records)
     return len(plans)

@@ -1,40 +1,40 @@
 """Pokes the groups whose plans were just published, so that their brokers take the plans."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow.compute as pc
 
 from assignor.errors import DecodeError
 from assignor.protocol.control import decode
 from pipeline.clock import now_ms
-from pipeline.planning.memory import WrittenPlan
+from pipeline.planning.memory import PlanRecord
 from pipeline.planning.pokes import GROUP_COLUMNS, is_for_broker, readers, why_not
 from pipeline.publish.pokes import Poke
-from pipeline.run.batch.intake import Settled
+from pipeline.run.driver import Services
 
 log = logging.getLogger(__name__)
 
 
-def poke_groups(batch: Settled, plans: Mapping[str, WrittenPlan]) -> None:
+def poke_groups(services: Services, published: Iterable[PlanRecord]) -> None:
     """Request a poke of each of these groups that is configured for it. The batch does not wait for the outcome.
 
     Args:
-        batch: The batch that published the plans.
-        plans: Published plans, by group.
+        services: Services of the driver that published the plans.
+        published: The newest plan of each group.
     """
-    config = batch.services.config.plan
+    config = services.config.plan
     wanted = {
-        group_id: one.value
-        for group_id, one in plans.items()
-        if one.value is not None and config.for_group(group_id).poke
+        group_id: value
+        for group_id, _, value in published
+        if value is not None and config.for_group(group_id).poke
     }
     if wanted:
-        batch.services.pokes.request(_due(batch, wanted))
+        services.pokes.request(_due(services, wanted))
 
 
-def _due(batch: Settled, values: Mapping[str, str]) -> Iterator[Poke]:
-    stored = batch.services.store.arrow(
+def _due(services: Services, values: Mapping[str, str]) -> Iterator[Poke]:
+    stored = services.store.arrow(
         "consumer_groups", list(GROUP_COLUMNS), pc.field("group_id").isin(list(values))
     )
     groups = {row["group_id"]: row for row in stored.to_pylist()}

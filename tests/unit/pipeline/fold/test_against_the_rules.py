@@ -150,7 +150,7 @@ def folded_by_the_rules(
     known = [one["offsets_partition"] for one in (new, old, owner) if one]
     partition = next((number for number in known if number is not None), None)
     confirmed = new is not None or stays or old is None
-    holds = confirmed or partition in behind
+    holds = confirmed or partition in behind or (bool(behind) and partition is None)
     if not holds:
         commit = dict.fromkeys(OF_COMMIT)
     if commit["committed_offset"] is None and owner is None:

@@ -205,10 +205,14 @@ def test_tombstone_met_while_reading_from_the_start_removes_the_row() -> None:
     assert folded(stored, [tombstone(2)], reread=(3,), behind=(3,)) == []
 
 
-def test_row_of_which_nobody_knows_the_partition_has_to_be_met_again() -> None:
-    stored = [{"committed_offset": 50, "commit_position": 7, "offsets_partition": None}]
+def test_row_of_which_nobody_knows_the_partition_has_to_be_met_before_everything_is_read() -> None:
+    stored = [{"committed_offset": 50, "commit_position": None, "offsets_partition": None}]
+    unmet = [one | {"confirmed": False} for one in stored]
 
-    assert folded(stored, [], reread=(3,), behind=(3,)) == []
+    assert folded(stored, [], reread=(3,), behind=(3,)) == [("g", 0, 50, None, False, False)]
+    assert folded(unmet, [], behind=(4,)) == [("g", 0, 50, None, False, False)]
+    assert folded(unmet, [commit(2, 20)], behind=(4,)) == [("g", 0, 20, 2, True, True)]
+    assert folded(unmet, []) == []
 
 
 @pytest.mark.parametrize(

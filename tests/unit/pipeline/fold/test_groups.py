@@ -75,6 +75,16 @@ def test_group_that_a_reading_from_the_start_has_not_met_is_dropped_at_its_end()
     assert groups_after(stored, [], reread=(4,)) == [("g", "classic", 3, 5, True)]
 
 
+def test_group_of_which_nobody_knows_the_partition_has_to_be_met_before_everything_is_read() -> None:
+    stored = [{"generation": None, "group_position": None, "offsets_partition": None}]
+    unmet = [one | {"confirmed": False} for one in stored]
+
+    assert groups_after(stored, [], reread=(3,), behind=(3,)) == [("g", "classic", None, None, False)]
+    assert groups_after(unmet, [], behind=(4,)) == [("g", "classic", None, None, False)]
+    assert groups_after(unmet, [group_event(9, generation=5)], behind=(4,)) == [("g", "classic", 5, 9, True)]
+    assert groups_after(unmet, []) == []
+
+
 def test_group_record_of_a_log_made_again_counts_whatever_its_position() -> None:
     stored = [{"generation": 3, "group_position": 500}]
 

@@ -1,5 +1,6 @@
 """When a poke's member joins, and with which properties; the integration tests show what Kafka does."""
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,10 @@ def described(*members: str, kind: str = "CONSUMER", state: str = "STABLE") -> A
     return SimpleNamespace(
         type=ConsumerGroupType[kind],
         state=ConsumerGroupState[state],
-        members=[SimpleNamespace(member_id=name) for name in members],
+        members=[
+            SimpleNamespace(member_id=name, client_id="lagwise-poke" if name == "poke" else "c")
+            for name in members
+        ],
     )
 
 
@@ -31,6 +35,10 @@ def test_group_with_the_members_of_the_plan_may_be_joined() -> None:
         (described("a", "b", kind="CLASSIC"), "the group no longer uses group.protocol=consumer"),
         (described("a", "b", kind="UNKNOWN"), "the group no longer uses group.protocol=consumer"),
         (described("a"), "members to which the plan gives partitions have left"),
+        (
+            described("a", "b", "poke"),
+            "the member of a poke that was cut off is still in the group: the broker reassigns the group when it removes that member",
+        ),
     ],
 )
 def test_other_group_is_not_joined(found: Any, why: str) -> None:
@@ -58,6 +66,39 @@ def test_member_has_its_own_name_and_nothing_of_a_classic_member() -> None:
     assert made["allow.auto.create.topics"] == "false"
     assert {"group.instance.id", "session.timeout.ms"}.isdisjoint(made)
     assert made["ssl.ca.location"] == "x"
+
+
+class Joining:
+    """A consumer that its coordinator lets join after some polls."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def subscribe(self, _topics: list[str]) -> None:
+        pass
+
+    def poll(self, _timeout_s: float) -> None:
+        self.left -= 1
+
+    def memberid(self) -> str:
+        return "own"
+
+
+def test_member_that_an_earlier_poke_has_left_behind_is_not_taken_for_the_own_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(poke, "_LOOK_EVERY_S", 0.0)
+    consumer: Any = Joining(after=3)
+
+    def members() -> Any:
+        found = described("a", "dead", *(("own",) if consumer.left <= 0 else ()))
+        for one in found.members[1:]:
+            one.client_id = poke.CLIENT_ID
+        found.members[0].client_id = "app"
+        return found
+
+    assert poke._joined_and_left(consumer, members, until_s=time.monotonic() + 10) == Outcome()
+    assert consumer.left == 0
 
 
 def test_question_says_all_and_an_answer_that_breaks_off_is_none() -> None:

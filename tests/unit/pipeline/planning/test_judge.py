@@ -1,11 +1,14 @@
 """What an applied plan did: it is judged by what members commit, taken back once if it hurt, and followed by probation."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from assignor.protocol.commands import Approval
-from pipeline.planning.judge import is_pending
+from pipeline.planning.judge import is_pending, is_working
 from pipeline.planning.next_state import on_judged
 from pipeline.planning.state import FRESH, GroupState, PlanState, Witness
 from pipeline.planning.values import Decision
@@ -227,6 +230,20 @@ def test_no_other_plan_is_made_while_members_catch_up_within_ten_minutes_under_t
 
     assert str(decision.reason).startswith("held back by effect: members that are behind catch up") is waits
     assert (decision.decided == "publish") is not waits
+
+
+@pytest.mark.parametrize(("owner", "works"), [((0, 0), True), ((0, -1), False)])
+def test_partition_without_an_owner_does_not_wait_for_members_that_catch_up(
+    owner: tuple[int, ...], *, works: bool
+) -> None:
+    seen: Any = SimpleNamespace(
+        group=SimpleNamespace(owner=np.array(owner), n_members=1),
+        arriving=np.array([1.0, 1.0]),
+        lag_of=lambda _held: 1_000.0,
+        drained_by=lambda _held: 10.0,
+    )
+
+    assert is_working(plan_of(applied()), seen) is works
 
 
 def test_plan_that_was_judged_keeps_no_other_from_being_made_while_members_catch_up() -> None:

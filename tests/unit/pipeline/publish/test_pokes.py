@@ -100,6 +100,22 @@ def test_nobody_waits_for_a_poke_and_only_a_few_run_at_once(played: Played) -> N
     assert played.most == 2
 
 
+def test_plan_that_is_replaced_before_its_turn_is_not_poked_for(played: Played) -> None:
+    played.open.clear()
+    clock = Clock()
+    pokes = Pokes({}, ask=played, clock_s=clock)
+
+    pokes.request([poke("x"), poke("y")])
+    wait_until(lambda: played.running == 2, what="two pokes that hang")
+    pokes.request([poke("g", epoch=1)])
+    clock.now_s += 30
+    pokes.request([poke("g", epoch=2), poke("z")])
+    played.open.set()
+
+    played.wait_for(4)
+    assert played.groups() == {"x": 1, "y": 1, "g": 1, "z": 1}
+
+
 def test_plan_that_is_over_before_its_turn_is_not_poked_for(played: Played) -> None:
     pokes = Pokes({}, ask=played)
 
@@ -114,6 +130,7 @@ def test_plan_that_is_over_before_its_turn_is_not_poked_for(played: Played) -> N
     [
         (None, "ended without reporting a cause"),
         (OSError("no memory"), "no memory"),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), "invalid start byte"),
         (Outcome(error="not allowed"), "not allowed"),
         (Outcome(why_not="the group is gone"), "the group is gone"),
     ],

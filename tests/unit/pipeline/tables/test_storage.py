@@ -64,6 +64,29 @@ def test_other_failures_are_none_of_it(error: Exception) -> None:
     assert storage.trouble_of(error) is None
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "PUT http://s3:9000/b/t/_delta_log/00000000000000000512.json in 3.1ms",
+        "PUT http://s3:9500/b/t/_delta_log/00000000000000000001.json in 3.1ms",
+        "GET http://s3:9000/b/t/part-00000-1a2b3c4d-0000-4513-a502-00000000000a-c000.parquet in 3.1ms",
+        "GET http://s3:9000/connections/t/_delta_log/_last_checkpoint in 532.431ms, after 0 retries",
+    ],
+)
+@pytest.mark.parametrize(
+    "answer", ["400 Bad Request: <Code>InvalidRequest</Code>", "404 Not Found: <Code>NoSuchBucket</Code>"]
+)
+def test_address_and_duration_of_a_request_say_nothing_of_an_outage(request_: str, answer: str) -> None:
+    told = f"Generic S3 error: Error performing {request_} - Server returned non-2xx status code: "
+
+    assert storage.trouble_of(OSError(told + answer)) is None
+    assert storage.trouble_of(OSError(told + "503 Service Unavailable: <Code>SlowDown</Code>")) is not None
+    arrow = "\n  \x1b[31m↳\x1b[0m "
+    told = f"Kernel error -> Generic S3 error{arrow}{told.removeprefix('Generic S3 error: ').removesuffix(': ')}{arrow}"
+    assert storage.trouble_of(OSError(f"{told}529 <unknown status code>{arrow}busy")) is not None
+    assert storage.trouble_of(OSError(f"{told}{answer.replace(': ', arrow)}")) is None
+
+
 def test_folder_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
     assert storage.trouble(str(tmp_path)) is None
     assert storage.trouble(tmp_path.as_uri()) is None

@@ -237,6 +237,32 @@ def test_group_without_a_record_is_gone_when_a_reading_from_the_start_is_at_its_
     assert history(batches, "group_id", "why")[2:] == [("h", "gone")]
 
 
+def told(*members: Row, group_id: str) -> Row:
+    """What a coordinator says of a classic group: it stands in no record."""
+    return group(0, 0, *members, group_id=group_id) | dict.fromkeys(
+        ("generation", "offsets_partition", "position")
+    )
+
+
+def test_groups_that_were_asked_for_stay_while_the_topic_is_read_in_their_place(batches: StepBatches) -> None:
+    batches.run(told(A, group_id="g"), told(A, group_id="h"), told(A, group_id="i"))
+    batches.restart()
+
+    batches.run(reread=offsets(3, 4), behind=[3, 4])
+    batches.run(group(8, 4, A, B), behind=[3, 4])
+    assert batches.values("consumer_groups", "group_id") == ["g", "h", "i"]
+    assert whys(batches) == ["first_seen"] * 3
+
+    batches.run(group(9, 4, A, C), behind=[4])
+    batches.run(group(5, 1, A, group_id="h", partition=4), behind=[4])
+    assert batches.values("consumer_groups", "group_id") == ["g", "h", "i"]
+    assert history(batches, "group_id", "why", "joined")[3:] == [("g", "joined", ["c"])]
+
+    batches.run()
+    assert batches.values("consumer_groups", "group_id") == ["g", "h"]
+    assert history(batches, "group_id", "why")[4:] == [("i", "gone")]
+
+
 def test_batch_that_was_cut_short_behind_the_history_leaves_one_row(batches: StepBatches) -> None:
     batches.run(group(1, 4, A))
     batches.run(group(2, 5, A, B), cut_behind="store_group_history")

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from pipeline.config.model import Config, GroupRule, PlanConfig
-from pipeline.planning.memory import WrittenPlan
-from pipeline.planning.values import Published
+from pipeline.planning.memory import PlanRecord
 from pipeline.publish.pokes import Poke
 from pipeline.run.batch import pokes
 from pipeline.run.batch.pokes import poke_groups
-from tests.support.job.batches import batch_of, idle_driver
+from tests.support.job.batches import idle_driver
 from tests.support.job.frames import arrow, member
 from tests.support.planning.broker_walk import BrokerWalk
 from tests.support.planning.facts import NOW_MS
@@ -41,15 +40,12 @@ def asked(
 ) -> list[Poke]:
     monkeypatch.setattr(pokes, "now_ms", lambda: NOW_MS)
     known, stored = Asked(), arrow("consumer_groups", GROUP | group)
-    batch = batch_of(
-        idle_driver(
-            config=Config(plan=PlanConfig(groups=(rule,))),
-            pokes=known,
-            store=SimpleNamespace(arrow=lambda _name, columns, where: stored.filter(where).select(columns)),
-        )
+    driver = idle_driver(
+        config=Config(plan=PlanConfig(groups=(rule,))),
+        pokes=known,
+        store=SimpleNamespace(arrow=lambda _name, columns, where: stored.filter(where).select(columns)),
     )
-    plan = Published(epoch=1, target_hash="", base_hash="", valid_until_ms=NOW_MS)
-    poke_groups(batch, {"g": WrittenPlan(plan=plan, value=value)})
+    poke_groups(driver.services, [PlanRecord("g", 1, value)])
     return known.pokes
 
 

@@ -218,6 +218,22 @@ def test_plans_that_were_not_sent_are_sent_with_the_next_connection(cluster: Clu
     assert driver.memory.published["g"].target_hash == "newer"
 
 
+def test_broker_is_poked_for_a_plan_that_is_sent_late(
+    cluster: Cluster, driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poked: list[str] = []
+    monkeypatch.setattr(plans, "poke_groups", lambda _services, sent: poked.extend(one[0] for one in sent))
+    cluster.commit = failure(AWAY)
+    unavailable(driver, table({}))
+    assert poked == []
+
+    cluster.commit, cluster.now_s = None, cluster.now_s + 30
+    unavailable(driver, table({}))
+    unavailable(driver, table({}))
+
+    assert poked == ["g"]
+
+
 def test_connection_whose_late_plans_are_not_taken_is_no_connection(cluster: Cluster, driver: Driver) -> None:
     cluster.commit = failure(AWAY)
 
