@@ -4,7 +4,7 @@ import json
 import logging
 from datetime import datetime, timezone
 
-# What every LogRecord has; the rest came in by `extra`.
+# Attributes that every LogRecord has; all others come from `extra`.
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
@@ -26,10 +26,10 @@ def _text(value: object) -> str:
 
 
 def configure() -> None:
-    """Send the logs of `pipeline` to stderr, and nothing of the libraries below warnings."""
+    """Send the logs of `pipeline` to stderr, and only warnings and errors of libraries."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Line())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("pipeline").setLevel("INFO")
-    # py4j reports at INFO each callback that was cut off by a stop.
+    # py4j logs each callback that a stop interrupts.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)

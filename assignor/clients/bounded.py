@@ -1,4 +1,4 @@
-"""Calls of clients that may never return, waited for in another thread for so long and no longer."""
+"""Runs client calls that may never return in another thread, with a timeout."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -10,10 +10,10 @@ ResultT = TypeVar("ResultT")
 
 
 def within(seconds: float, work: Callable[[], ResultT]) -> ResultT:
-    """What the work gives, in a thread of its own that does not keep the process alive.
+    """Run the work in a daemon thread and return its result.
 
     Raises:
-        TimeoutError: It did not end in time; the thread is left to itself.
+        TimeoutError: The work did not end in time; its thread runs on.
         Exception: Whatever the work raises.
     """
     result: Future[ResultT] = Future()

@@ -9,7 +9,7 @@ from assignor.errors import AssignorError
 
 
 class UnsupportedClientError(AssignorError, ImportError):
-    """The client library is not there, or of a version the adapter does not know; the text says what to install."""
+    """The client library is missing, or its version is unsupported; the message says what to install."""
 
 
 def require(

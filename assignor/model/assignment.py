@@ -46,7 +46,7 @@ class Assignment:
     remarks: tuple[str, ...] = ()
     """Remarks of the strategy on the assignment, sentences for an operator."""
     bound_s: float | None = None
-    """Seconds below which no assignment drains the group, where the strategy has looked for that."""
+    """Seconds below which no assignment drains the group, if the strategy has computed this bound."""
 
     @classmethod
     def complete(cls, group: Group, member: Int32s, *, remarks: tuple[str, ...] = ()) -> "Assignment":
@@ -59,7 +59,7 @@ class Assignment:
         return cls(member=member, why=why, remarks=remarks)
 
     def without(self, partitions: Bools, *, why: Unassigned) -> "Assignment":
-        """The same assignment with some partitions taken out for one reason."""
+        """The same assignment without some partitions, which all get one reason."""
         return Assignment(
             member=np.where(partitions, np.int32(-1), self.member),
             why=np.where(partitions, np.int8(why), self.why),

@@ -45,7 +45,7 @@ class Ack:
     epoch: int
     """Epoch of the plan, >= 1."""
     member: str
-    """Member id of the one who says it."""
+    """Member id of the sender."""
     at_ms: int
     """When, by its clock; for people."""
 

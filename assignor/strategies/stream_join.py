@@ -102,7 +102,7 @@ def _owners(group: Group, n_numbers: int) -> tuple[Int32s, Int32s]:
 
 
 def _expand(group: Group, owner_of_number: Int32s) -> Assignment:
-    """From the member of each number to that of each partition, with the reasons for none."""
+    """Expand the member of each number to each partition, with reasons for partitions without a member."""
     beyond = group.topics.number_of >= len(owner_of_number)
     number = np.minimum(group.topics.number_of, len(owner_of_number) - 1)
     complete = Assignment.complete(group, owner_of_number[number])

@@ -18,7 +18,7 @@ class _Size:
 
     rows: int
     batch_s: float
-    """With decisions, history and publishing, p50."""
+    """Median time of a batch, with decisions, history and publishing."""
     plain_batch_s: float
     """Without them."""
     memory_gb: float
@@ -139,6 +139,6 @@ def warnings(config: Config, cluster: Cluster) -> Iterator[str]:
 
 
 def _gigabytes(size: str) -> float | None:
-    """As Java has it; None when it is no size."""
+    """Gigabytes of a size in Java's notation; None if it is not a size."""
     found = re.fullmatch(r"(\d+)([kmgt])b?", size.strip().lower())
     return None if found is None else int(found[1]) * 1024 ** ("kmgt".index(found[2]) + 1) / 1024**3

@@ -92,7 +92,7 @@ def predicted(groups: Mapping[str, int], *, cores: int, costs: Mapping[str, Cost
 
 
 def rows_of_tasks(groups: Mapping[str, int], *, cores: int) -> dict[str, list[int]]:
-    """By job: the rows of each of its tasks, in the order in which they begin."""
+    """Rows of the tasks of each job, in the order in which the tasks begin."""
     # Jobs are cut by `defaultParallelism`, which Spark says is two even on one core of a cluster.
     wanted = max(_LEAST_PARALLELISM, cores)
     folded = _folded(groups, cores=wanted)

@@ -116,7 +116,7 @@ class SourceConfig(_Section):
     def asks_groups(self) -> bool:
         """Commits and members come from coordinators; the offsets topic is not read.
 
-        What "auto" comes to is known once a cluster was looked at (`run.assembly.as_found`).
+        `run.assembly.as_found` replaces "auto" once it has asked the cluster.
         """
         return self.offsets == "admin"
 
@@ -237,7 +237,7 @@ class GroupRule(_Section):
     follow: Follow = "members"
     """Who applies plans of KIP-848 groups: "members" cannot, so plans are advice; "broker": its assignor does."""
     poke: bool = False
-    """Join the group for a moment after each plan, so that its broker assigns it, and takes the plan, at once."""
+    """Join the group for a moment after each plan, so that its broker reassigns it and takes the plan at once."""
     options: dict[str, Any] = Field(default={})
     guards: GuardsConfig = GuardsConfig()
     """What is not set in it is taken from `[plan.guards]`."""
@@ -245,9 +245,7 @@ class GroupRule(_Section):
     @model_validator(mode="after")
     def _poke_has_a_follower(self) -> "GroupRule":
         if self.poke and self.follow != "broker":
-            raise ValueError(
-                'poke = true needs follow = "broker": nobody else takes a plan when the broker assigns'
-            )
+            raise ValueError('poke = true needs follow = "broker": set both, or remove poke')
         return self
 
 

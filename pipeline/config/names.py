@@ -47,7 +47,7 @@ def advice(location: tuple[int | str, ...]) -> str:
 
 
 def _homes() -> dict[str, list[str]]:
-    """By name of a key: the tables that have one of that name."""
+    """Tables of the configuration that have a key, by the name of the key."""
     homes: dict[str, list[str]] = {}
     for key in known_keys():
         home, _, name = key.rpartition(".")

@@ -1,7 +1,7 @@
-"""Decode: what coordinators say of groups, as the rows that records of the offsets topic become.
+"""Decode: coordinators' answers about groups, as rows of the same form as records of the offsets topic.
 
-A commit or a group that was asked for stands in no record, so it has neither `offsets_partition` nor `position`: it is
-what is so now. What no coordinator tells is null: when a commit was made, a generation, a subscription.
+A commit or group in an answer comes from no record, so it has neither `offsets_partition` nor `position`; it describes
+the present state. Values that coordinators do not report are null: commit times, generations, subscriptions.
 """
 
 from collections import Counter
@@ -17,8 +17,8 @@ from pipeline.kafka.sources.groups.settings import Listing
 
 Row = dict[str, Any]
 
-UNTOLD = "its coordinator does not tell what the member has while the group rebalances"
-"""Why nobody knows the assignment of a member."""
+UNTOLD = "its coordinator does not report the member's partitions while the group rebalances"
+"""Why the assignment of a member is unknown."""
 
 
 def listing_rows(listing: Listing) -> Iterator[pa.RecordBatch]:
@@ -30,7 +30,7 @@ def listing_rows(listing: Listing) -> Iterator[pa.RecordBatch]:
 def asked_rows(
     answers: Sequence[GroupAnswer], wants_topic: Callable[[str], bool], counts: Counter[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of kind 'asked', 'group' and 'commit'; each batch is of one family, and `counts` is added to."""
+    """Rows of kind 'asked', 'group' and 'commit', each kind in batches of its own. Adds to `counts`."""
     if not answers:
         return
     yield rows_of(
@@ -61,7 +61,7 @@ def _group(answer: GroupAnswer) -> Row:
 
 
 def _is_poke(member: Member) -> bool:
-    # A coordinator tells no subscription; lagwise's own member has no partition.
+    # A coordinator does not report subscriptions, so the test is that lagwise's own member has no partition.
     return member.client_id == CLIENT_ID and not member.assigned
 
 

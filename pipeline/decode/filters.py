@@ -48,7 +48,7 @@ class Filters:
 
     @property
     def identity(self) -> str:
-        """The same for the same filters: rows that were taken under others are not what these would have taken."""
+        """Identifies the filters. Rows read under other filters are not those that these would have admitted."""
         control = self.control_topics
         text = _IDENTITY_FORM.format(
             self.topics_include,

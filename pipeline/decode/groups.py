@@ -48,11 +48,11 @@ class GroupRows:
     """What the group records of one Arrow batch came to."""
 
     good: list[Row] = field(default_factory=list)
-    """One of each record key, the newest that says what is so now: of kind 'group', 'group_record', or a tombstone."""
+    """The newest conclusive record of each key, as a row of kind 'group' or 'group_record', or a tombstone."""
     bad: list[Row] = field(default_factory=list)
     """Rows of kind 'bad'."""
     superseded: int = 0
-    """Records that were not looked into, since a newer one of the same key is among the good."""
+    """Number of records that were not decoded, because a newer one of the same key is among the good."""
 
 
 def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> GroupRows:
@@ -81,7 +81,7 @@ def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> G
 
 
 def _add_row(rows: GroupRows, record_of_one: pa.RecordBatch, wants_group: Callable[[str], bool]) -> bool:
-    """Whether the record says what the group is now, so that older ones of its key no longer matter."""
+    """Whether the record shows the group's present state, so that older ones of its key no longer matter."""
     (record,) = record_of_one.to_pylist()
     try:
         group_id = group_id_of(record["key"])
@@ -130,7 +130,7 @@ def _row(group_id: str, record: Row) -> tuple[Row, str | None]:
     if record["value"] is not None and group_type is GroupType.CLASSIC:
         row |= _classic(decode_group_metadata(record["value"]))
         return row, _why(row["members"])
-    # The members of share and streams groups stand in records of their own, which are not read.
+    # The members of share and streams groups are in records of their own, which are not read.
     return row, None
 
 
@@ -149,10 +149,10 @@ def _classic(group: GroupMetadata) -> Row:
 
 
 def _rebalance_protocol(assignor: str | None, members: Sequence[Row]) -> str | None:
-    """What the members go by, as far as it shows; None where it does not.
+    """The members' rebalance protocol, as far as the record shows it; else None.
 
-    What a member lists besides the selected assignor decides it, as Kafka ships its consumers, and does not stand in
-    the record. But who gives up everything before it joins, as eager members do, claims nothing when it joins again.
+    The other assignors that a member lists decide it, and the record does not contain them. But eager members give up
+    everything before they join, so they claim nothing when they join again.
     """
     protocols = STRATEGIES[assignor].protocols if assignor is not None and assignor in STRATEGIES else ()
     if protocols == (RebalanceProtocol.EAGER,):

@@ -29,7 +29,7 @@ class Asked:
     answered: Sequence[str] = ()
     """Those whose coordinator has said everything."""
     unanswered: Mapping[str, str] = field(default_factory=dict)
-    """By group: why nothing is known of it now."""
+    """Why the present state of a group is unknown, by group."""
     unwanted: Sequence[str] = ()
     """Topics whose commits are no longer taken."""
 

@@ -83,7 +83,7 @@ def fold_commits(
     why = pc.coalesce(doubt, why)
     holds = confirmed | may_be_met(partition, behind) | is_set(why)
     commit = _commit_columns(before, commits, new, is_newer=is_newer, is_commit=is_commit, holds=holds)
-    # A coordinator may tell of the record that was read, or of a later one with the same offset.
+    # A coordinator may report the commit of the record that was read, or a later one with the same offset.
     is_undated = pa.array(is_told & _is_said(commits, new))
     commit["commit_timestamp"] = pc.if_else(
         is_undated, pa.scalar(None, TIMESTAMP), commit["commit_timestamp"]

@@ -1,7 +1,7 @@
-"""Fold: what the newest records of a KIP-848 group say of it, as a row of `schemas.CONSUMER_GROUPS`. Pure.
+"""Fold: the newest records of a KIP-848 group, as a row of `schemas.CONSUMER_GROUPS`. Pure.
 
-State is judged as Kafka's own `ConsumerGroup` and `ConsumerGroupMember` judge it. What a record does not say, or what
-cannot be read, is null. Topics are named by id: one that nobody can name is listed, and never guessed.
+The state follows the rules of Kafka's `ConsumerGroup` and `ConsumerGroupMember`. A value that no record contains, or
+that cannot be read, is null. Records name topics by id; an id without a known name is listed, never guessed.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from pipeline.kafka.poke_member import is_poke
 
 Row = dict[str, Any]
 TopicNames = Mapping[str, str]
-"""By topic id, as Kafka writes it."""
+"""Topic names by topic id, in Kafka's notation."""
 
 _NO_EPOCH = 0
 """Kafka's assignment epoch before the first target assignment."""
@@ -42,23 +42,23 @@ class _Found:
     """Values of the records that can be read."""
 
     def error(self, record_type: RecordType, name: str = "") -> str | None:
-        """Why the record cannot be read; None where it can, and where there is none."""
+        """Why the record cannot be read; None if it can, or if there is none."""
         record = self.records.get((record_type, name))
         return None if record is None else record["error"]
 
     def value(self, record_type: RecordType, name: str = "", *, without: Any = None) -> Any:
-        """What the record says; None where it cannot be read.
+        """Value of the record; None if it cannot be read.
 
         Args:
-            record_type: Of the record.
+            record_type: Type of the record.
             name: Member id or regular expression.
-            without: What there being no record means.
+            without: Value to return if there is no record.
         """
         key = record_type, name
         return self.values.get(key) if key in self.records else without
 
     def written_at_ms(self, record_type: RecordType, name: str = "") -> int | None:
-        """When the coordinator wrote the record; None where that is not known."""
+        """When the coordinator wrote the record; None if that is not known."""
         record = self.records.get((record_type, name))
         return None if record is None else record["written_at_ms"]
 
@@ -67,7 +67,7 @@ def group_row(records: Iterable[Row], topic_names: TopicNames) -> Row:
     """Columns of `schemas.CONSUMER_GROUPS` that the records fill.
 
     Args:
-        records: The newest of each key: `record_type`, `record_key`, `written_at_ms`, `value` and `error`.
+        records: The newest record of each key: `record_type`, `record_key`, `written_at_ms`, `value` and `error`.
         topic_names: Of topics that exist.
     """
     kept = {(record["record_type"], record["record_key"]): record for record in records}
@@ -127,7 +127,7 @@ def _current(found: _Found, member_id: str) -> CurrentAssignment | None:
 
 
 def _is_reconciled(current: CurrentAssignment | None, target_epoch: int | None) -> bool | None:
-    """As `ConsumerGroupMember.isReconciledTo`; None where it is not known."""
+    """Same rule as `ConsumerGroupMember.isReconciledTo`; None if unknown."""
     if current is None or target_epoch is None:
         return None
     return current.state == MemberState.STABLE and current.member_epoch == target_epoch

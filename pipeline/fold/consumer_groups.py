@@ -96,7 +96,7 @@ class _Known:
     """What is known of a group."""
 
     records: Mapping[tuple[int, str], Row]
-    """By type and key."""
+    """Records by type and key."""
     offsets_partition: int | None
     position: int
     """Position of the newest record that it is made from; -1 where any record is newer."""

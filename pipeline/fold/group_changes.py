@@ -1,10 +1,11 @@
-"""Fold: what is new about groups since their history was last written, compared for all groups at once.
+"""Fold: what has changed about groups since their history was last written, compared for all groups at once.
 
-A member is the same one as long as it has the same group instance id or, without one, the same member id. What is not
-known on one of the sides is not compared: that nobody has said who the members are does not make them leave.
+A member is the same one as long as it has the same group instance id or, without one, the same member id. A value that
+is unknown on either side is not compared: members do not leave because nobody reports them.
 
-A classic group was rebalanced when it has another generation. The epoch of a KIP-848 group also rises without a move,
-and its members move one after another within one epoch: it was rebalanced when it is at rest with other owners.
+A classic group counts as rebalanced when its generation changes. The epoch of a KIP-848 group also rises without a
+move, and its members move one after another within one epoch, so it counts as rebalanced when it is Stable with other
+owners.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,27 +25,27 @@ from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import GROUP_HISTORY, GROUP_STATE
 
 KNOWN = ("group_id", *GROUP_STATE, "offsets_partition")
-"""What is compared of a group, and what of it goes into the history."""
+"""Columns of a group that are compared, and that go into the history."""
 IS_GONE = "is_gone"
 GONE = "gone"
-"""`why` of a row of a group that has no record any more."""
+"""`why` in the row of a group that no longer has a record."""
 
 Holdings: TypeAlias = Mapping[str, Mapping[str, str]]
 """Member id -> topic -> partition ranges."""
 Targets: TypeAlias = Callable[[str], Holdings | None]
-"""What the newest plan of a group gives to each member; None where there is no plan."""
+"""What the newest plan of a group gives to each member; None if there is no plan."""
 
 _ROWS = pa.schema([arrow_schema(GROUP_HISTORY).field(name) for name in (*KNOWN, "why", "joined", "left")])
 
 
 def group_changes(before: pa.Table, after: pa.Table, targets: Targets) -> pa.Table:
-    """One row per group about which something is new: `KNOWN`, with `why`, `joined` and `left` of the history.
+    """One row per group that has changed: `KNOWN`, with `why`, `joined` and `left` of the history.
 
-    A group that is not there any more has a row of its type alone.
+    The row of a group that no longer exists contains only its type.
 
     Args:
-        before: `KNOWN` and `IS_GONE`: the groups as the history has them; a group that it does not have is first seen.
-        after: `KNOWN`: the groups as they are.
+        before: `KNOWN` and `IS_GONE`: the groups as in the history; a group that is missing there is first seen.
+        after: `KNOWN`: the groups as they are now.
         targets: See `Targets`.
     """
     rows = matched(*codes(("group_id",), before, after))
@@ -77,7 +78,7 @@ def group_changes(before: pa.Table, after: pa.Table, targets: Targets) -> pa.Tab
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _MemberChanges:
-    """By row of the groups."""
+    """Changes of members, by row of the groups."""
 
     is_compared: Bools
     joined: Mapping[int, list[str]]
@@ -86,7 +87,7 @@ class _MemberChanges:
     resubscribed: Int64s
 
     def words(self, groups: int) -> dict[str, Bools]:
-        """What happened in which of these groups."""
+        """Which of these groups each word applies to."""
         rows = {
             "joined": np.array(list(self.joined), np.int64),
             "left": np.array(list(self.left), np.int64),
@@ -96,11 +97,11 @@ class _MemberChanges:
         return {word: np.isin(np.arange(groups), own) for word, own in rows.items()}
 
     def joined_of(self, row: int) -> list[str] | None:
-        """Members that are new; None where that is not known."""
+        """Members that have joined; None if that is not known."""
         return self.joined.get(row, []) if self.is_compared[row] else None
 
     def left_of(self, row: int) -> list[str] | None:
-        """Members that are not there any more; None where that is not known."""
+        """Members that have left; None if that is not known."""
         return self.left.get(row, []) if self.is_compared[row] else None
 
 
@@ -124,26 +125,26 @@ def _member_changes(was: pa.Table, now: pa.Table, where: Bools) -> _MemberChange
 
 
 def _taken(table: pa.Table, rows: Int64s) -> pa.Table:
-    """These rows, null where there is no row; in one piece."""
+    """These rows in one chunk, null where there is no row."""
     return table.take(pa.array(rows, mask=rows == NO_ROW)).combine_chunks()
 
 
 def _has_members(groups: pa.Table) -> Bools:
-    # Of a group of another type only the header is read, and no state: that no member is named says nothing. Of one
-    # that no coordinator describes the state is known.
+    # For a group of another type only the header is read, without a state, so an empty list of members means nothing.
+    # The state of a group that no coordinator describes is known.
     return is_set(groups["state"].combine_chunks()) & is_set(groups["members"].combine_chunks())
 
 
 def _is_rebalanced(was: pa.Table, now: pa.Table, are_known: Bools) -> Bools:
-    """Where a group has another generation; where it is a KIP-848 group with known owners, others at rest."""
-    # A coordinator that was asked before told the members, and no generation: one that is known now is no news.
+    """Where the generation has changed; for a KIP-848 group with known owners, where it is Stable with other owners."""
+    # A coordinator asked earlier reported the members but no generation, so a generation that becomes known is no news.
     is_rebalanced = _is_next_generation(was, now) & ~(are_known & ~is_set(was["generation"].combine_chunks()))
-    of_broker = are_known & _is(was, "group_type", "consumer") & _is(now, "group_type", "consumer")
-    at_rest = _is(now, "state", "Stable")
-    for row in np.flatnonzero(of_broker).tolist():
-        # What a member owns is unknown while a topic cannot be named.
+    is_kip848 = are_known & _is(was, "group_type", "consumer") & _is(now, "group_type", "consumer")
+    is_stable = _is(now, "state", "Stable")
+    for row in np.flatnonzero(is_kip848).tolist():
+        # The partitions of a member are unknown while a topic id has no name.
         if not (_has_errors(was, row) or _has_errors(now, row)):
-            is_rebalanced[row] = bool(at_rest[row]) and _held(was, row) != _held(now, row)
+            is_rebalanced[row] = bool(is_stable[row]) and _held(was, row) != _held(now, row)
     return is_rebalanced
 
 
@@ -162,7 +163,7 @@ def _is_next_generation(was: pa.Table, now: pa.Table) -> Bools:
 
 
 def _is_moved_by_plan(was: pa.Table, now: pa.Table, where: Bools, targets: Targets) -> Bools:
-    """Where members hold what the plan wants, and did not before."""
+    """Where members own what the plan wants, and did not before."""
     is_moved = np.zeros(len(where), np.bool_)
     for row in np.flatnonzero(where).tolist():
         target = targets(now["group_id"][row].as_py())
@@ -192,7 +193,7 @@ def _less_empty(holdings: Holdings) -> Holdings:
 
 
 def _state(was: pa.Table, now: pa.Table, due: Int64s) -> pa.Table:
-    """What is known of the groups in these rows; of one that is gone its name, its type and where its record was."""
+    """State of the groups in these rows; for one that is gone, its name, its type and its offsets partition."""
     state = now.select(KNOWN).take(pa.array(due))
     for name in ("group_id", "group_type", "offsets_partition"):
         column = pc.coalesce(state[name], was[name].take(pa.array(due)))

@@ -20,18 +20,18 @@ _TIMEOUT = "socket.timeout.ms"
 _TIMEOUT_MS = 60_000  # of librdkafka
 
 _DEFAULTS = {
-    # librdkafka writes to stderr by itself: several lines a second, of each client, while a broker is away. What a
-    # client could not do is logged by the one who asked it, once, with the reason.
+    # librdkafka writes to stderr by itself: several lines a second for each client while a broker is away. The caller
+    # logs a failed call once, with the reason.
     "log_level": "0",
-    # Admin clients and producers would make a topic by asking for it, where the broker lets them, and not compacted.
+    # Admin clients and producers would create a topic by asking for it, if the broker allows it, and not compacted.
     "allow.auto.create.topics": "false",
 }
 
 
 def unresolved(config: Config) -> dict[str, str]:
-    """Properties for librdkafka with references as references: what may be put into a plan or a task."""
-    # A broker that takes a request and never answers counts as up until this time is over, and librdkafka goes on
-    # asking it; the default is a minute.
+    """Properties for librdkafka with unresolved references, which may be part of a plan or a task."""
+    # A broker that takes a request and never answers counts as up for this time, and librdkafka keeps asking it; the
+    # default is a minute.
     timeout_ms = str(config.source.request_timeout_s * 1000)
     provider = config.kafka.token_provider
     named = {TOKEN_PROVIDER: provider} if provider else {}
@@ -39,7 +39,7 @@ def unresolved(config: Config) -> dict[str, str]:
 
 
 def resolve(properties: Mapping[str, str]) -> dict[str, Any]:
-    """What a confluent-kafka client is made from, here and now: references resolved, the token function loaded.
+    """Properties for a confluent-kafka client on this machine: references resolved, the token function loaded.
 
     Args:
         properties: As `unresolved` gives them.
@@ -57,7 +57,7 @@ def resolve(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def librdkafka_properties(config: Config, **overrides: str) -> dict[str, Any]:
-    """Properties a confluent-kafka client is made from, here and now: references resolved, overrides on top.
+    """Properties for a confluent-kafka client on this machine: references resolved, overrides applied.
 
     Raises:
         ConfigError: A secret that is referred to, or the token function, is not on this machine.
@@ -66,7 +66,7 @@ def librdkafka_properties(config: Config, **overrides: str) -> dict[str, Any]:
 
 
 def admin_of(properties: Mapping[str, str]) -> AdminClient:
-    """A client for questions to the brokers, made here and now.
+    """A client for questions to the brokers, created on this machine.
 
     Args:
         properties: As `unresolved` gives them.

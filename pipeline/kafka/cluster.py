@@ -25,7 +25,7 @@ from pipeline.kafka.topic_configs import (
 log = logging.getLogger(__name__)
 
 _HIDDEN = (
-    f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "auto" asks coordinators in its place'
+    f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "auto" then asks coordinators instead'
 )
 _COMPACTED = {"cleanup.policy": "compact"}
 # A hand-over holds as long as its generation, which may be months; the records of dead members have to go at last.
@@ -47,7 +47,7 @@ class Cluster:
     configs: TopicConfigs
     """Settings of these topics and of the control topic."""
     hidden: str | None = None
-    """Why the offsets topic is not read, where the cluster was to say whether it can be."""
+    """With "auto": why the offsets topic cannot be read; else None."""
 
     @property
     def reads_offsets(self) -> bool:
@@ -63,13 +63,13 @@ def inspect(
     Args:
         admin: Client of the cluster.
         control: The job's own topics.
-        timeout_s: Of each question.
-        offsets: Where commits come from; only "topic" has the offsets topic made.
+        timeout_s: Timeout of each question.
+        offsets: Where commits come from; the offsets topic is created only if it is read.
 
     Raises:
         KafkaException: No broker answered in time.
-        AccessRefusedError: This user may not do something of this.
-        BrokerUnavailableError: A topic could not be made, or is not there after it was.
+        AccessRefusedError: This user lacks a right for one of these steps.
+        BrokerUnavailableError: A topic could not be created, or does not appear after its creation.
     """
     hidden = None
     if offsets == "auto":
@@ -127,7 +127,7 @@ def _created(future: Future[Any], timeout_s: float) -> None:
 
 
 def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) -> None:
-    """Return when the cluster knows the topics. Leaders are not waited for: what has none is marked, and read later."""
+    """Return when the cluster knows the topics. Partitions without a leader are marked and read later."""
     deadline = time.monotonic() + timeout_s
     while True:
         listed = admin.list_topics(timeout=timeout_s).topics

@@ -1,7 +1,7 @@
 """Why a call to Kafka failed: the cluster does not answer, or it answers with a refusal.
 
-A call that gets no answer only says so. The reason (a wrong password, a certificate that nobody trusts, a listener
-that speaks another protocol) librdkafka tells `error_cb` when the client is polled.
+A call without an answer does not say why. librdkafka passes the reason (a wrong password, an untrusted certificate, a
+listener with another protocol) to `error_cb` when the client is polled.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +41,7 @@ FORBIDDEN = frozenset(
 _UNANSWERED = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT})  # noqa: SLF001 - public constants
 _UNKNOWN = "(the client gives no reason; is it a firewall, or another security.protocol?)"
 
-# Of two errors about the same handshake only one says what to do, and either may be the last.
+# Only one of two errors about the same handshake says what to do, and either may come last.
 _UNVERIFIED = "certificate verify failed"
 _VERIFY = "verify that ssl.ca.location is correct"
 
@@ -77,11 +77,11 @@ class _BrokerErrors:
 def client_with_reason(
     make: Callable[[dict[str, Any]], ClientT], properties: Mapping[str, str]
 ) -> tuple[ClientT, Reason]:
-    """A client, and a function that asks it why a call got no answer.
+    """A client, and a function that returns why a call got no answer.
 
     Args:
-        make: Its class.
-        properties: Of librdkafka.
+        make: Class of the client.
+        properties: Properties of librdkafka.
 
     Raises:
         ConfigError: librdkafka cannot use the properties.
@@ -106,7 +106,7 @@ def explained(doing: str, reason: Reason | None = None) -> Iterator[None]:
         reason: Asked when a call got no answer.
 
     Raises:
-        AccessRefusedError: The cluster does not let this user in, or not do it.
+        AccessRefusedError: The cluster refuses this user, or the user lacks a right for the call.
         BrokerUnavailableError: Anything else.
     """
     try:
@@ -121,7 +121,7 @@ def error_of_call(
     """The error to raise for the error that a call ended with; see `explained`."""
     hint = ""
     if (no_token := trouble()) is not None and error.code() in _UNANSWERED | _NO_ENTRY:
-        # What the broker says of an old token, or of none, is no verdict on the user.
+        # A broker's refusal of an old or missing token says nothing about the user's rights.
         return BrokerUnavailableError(f"{doing}: {no_token}")
     if reason is not None and error.code() in _UNANSWERED:
         cause = reason()

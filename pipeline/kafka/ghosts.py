@@ -1,9 +1,8 @@
-"""Ghosts: groups that stand in the tables though the brokers no longer know them.
+"""Ghosts: groups that are in the tables although the brokers no longer know them.
 
-A deletion is a tombstone in the offsets topic. Whoever was away while it was written and compacted away never sees it.
-So once a day, and after each full reading, the brokers are asked. A group is dropped only if they have answered, by
-its name and twice, a batch apart, that it is dead or not there, and that it has no commit. No other answer, and no
-silence, is a reason.
+A deletion is a tombstone in the offsets topic. A driver that was away while it was written and compacted away never
+sees it. So lagwise asks the brokers once a day, and after each full reading. It drops a group only if they answer by
+name, twice, a batch apart, that it is dead or unknown and has no commit. No other answer, and no silence, drops it.
 """
 
 import logging
@@ -27,32 +26,32 @@ from pipeline.kafka.tokens import ready
 log = logging.getLogger(__name__)
 
 _EVERY_MS = 86_400_000
-# Each takes a connection of its own to its coordinator, which takes time that batches do not have.
+# Each group takes a connection of its own to its coordinator, and batches have little time.
 _MOST_IN_A_BATCH = 25
 
 Members = Mapping[str, frozenset[PartitionKey]]
-"""What each member of a group was given."""
+"""Partitions assigned to each member of a group."""
 Committed = Mapping[str, tuple[PartitionKey, ...]]
-"""By group: the partitions of which a commit is stored."""
+"""Partitions with a stored commit, by group."""
 
 
 def _can_be_asked(group: str) -> bool:
-    # librdkafka takes names as C strings: another group than this one would be asked about.
+    # librdkafka takes names as C strings, and would ask about a different group.
     return bool(group) and "\0" not in group
 
 
 class Brokers:
-    """What the brokers say of groups."""
+    """Asks the brokers about groups."""
 
     def __init__(
         self, properties: Mapping[str, str], make_admin: Callable[[], AdminClient], *, timeout_s: float
     ) -> None:
-        """Nothing is asked yet.
+        """Ask nothing yet.
 
         Args:
-            properties: Of librdkafka, secrets resolved.
-            make_admin: A client to ask with.
-            timeout_s: Of each question.
+            properties: Properties of librdkafka, with secrets resolved.
+            make_admin: Makes a client for questions.
+            timeout_s: Timeout of each question.
         """
         self._properties = dict(properties)
         self._make_admin = make_admin
@@ -60,7 +59,7 @@ class Brokers:
         self._asked = Asked()
 
     def listed(self) -> frozenset[str] | None:
-        """The groups that the cluster lists; None when some coordinator did not answer."""
+        """The groups that the cluster lists; None if a coordinator did not answer."""
         try:
             admin = self._make_admin()
             asked = admin.list_consumer_groups(request_timeout=self._timeout_s)
@@ -70,7 +69,7 @@ class Brokers:
         return None if found.errors else frozenset(group.group_id for group in found.valid)
 
     def are_gone(self, groups: Committed) -> frozenset[str]:
-        """Those of the groups that are dead or not there, and have no commit for any of their partitions."""
+        """Those of the groups that are dead or unknown, and have no commit for any of their partitions."""
         return frozenset(
             group
             for group, said in self._described(groups)
@@ -80,11 +79,11 @@ class Brokers:
     def _described(
         self, groups: Collection[str]
     ) -> Iterator[tuple[str, ConsumerGroupDescription | KafkaException]]:
-        """Each group with what its coordinator says, or why it says nothing."""
+        """Each group with its coordinator's description, or why there is none."""
         if not groups:
             return
         try:
-            # A client that nobody holds is gone before the answer comes.
+            # Without this reference, the client would be collected before the answer comes.
             admin = self._make_admin()
         except KafkaException as failure:
             yield from ((group, failure) for group in groups)
@@ -137,7 +136,7 @@ class Brokers:
         }
 
     def members(self, groups: Collection[str]) -> dict[str, Members]:
-        """The members of each group that its coordinator knows and that no rebalance is under way of."""
+        """The members of each group that its coordinator knows and that is not rebalancing."""
         known = (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY)
         return {
             group: {
@@ -153,37 +152,37 @@ class Brokers:
     def _say_refused(self, failure: KafkaException) -> None:
         if outcome_of(failure) == "refused" and self._asked.note("groups", "refused") is None:
             log.warning(
-                "groups that were deleted while lagwise was away may stay in the tables: it may not ask for them",
+                "groups that were deleted while lagwise was away may stay in the tables: it may not ask about them",
                 extra={"error": failure.args[0].str(), "hint": allow("Describe on all groups")},
             )
 
 
 @dataclass(slots=True, kw_only=True)
 class GhostHunt:
-    """When the brokers are asked, and about whom."""
+    """Decides when to ask the brokers, and about which groups."""
 
     brokers: Brokers
     _due_ms: int = 0
     _waiting: dict[str, tuple[PartitionKey, ...]] = field(default_factory=dict)
-    """To be asked for the first time."""
+    """Groups to ask about for the first time."""
     _suspects: dict[str, tuple[PartitionKey, ...]] = field(default_factory=dict)
-    """Said to be gone once."""
+    """Groups that the brokers have once reported as gone."""
     _rounds: int = 0
     _asked_in: dict[str, int] = field(default_factory=dict)
-    """By unlisted group: the round that asked about it last (`among`)."""
+    """The last round that asked about each unlisted group (`among`)."""
     strangers: set[str] = field(default_factory=set)
-    """Groups that the cluster lists and that are not in the tables; taken by whoever asks about them."""
+    """Groups that the cluster lists and the tables lack. The step that asks about them removes them."""
 
     def restart(self) -> None:
-        """Ask as soon as all has been read."""
+        """Ask as soon as everything has been read."""
         self._due_ms = 0
         self._waiting, self._suspects = {}, {}
 
     def among(self, unlisted: Committed) -> tuple[str, ...]:
-        """Those to be dropped now of groups that no broker lists: their coordinators say twice that they are gone.
+        """Unlisted groups to drop now, because their coordinators have reported twice that they are gone.
 
-        A coordinator's part of the offsets topic may be without a leader: its groups are in no list then, and there.
-        Those that were asked about longest ago come first, so that they do not keep others from their turn.
+        If a partition of the offsets topic has no leader, its groups exist although they are in no list. Groups that
+        were asked about longest ago come first, so that every group gets its turn.
 
         Args:
             unlisted: Stored groups that the brokers, all of which have answered, do not list.
@@ -204,10 +203,10 @@ class GhostHunt:
         return tuple(sorted(gone))
 
     def found(self, stored: Callable[[], Committed], *, now_ms: int) -> tuple[str, ...]:
-        """Groups to be dropped now, after another step of the hunt.
+        """Groups to drop now, after another step of the hunt.
 
         Args:
-            stored: The classic groups, and groups without a record, that stand in the tables.
+            stored: The classic groups, and groups without a record, in the tables.
             now_ms: Clock of the batch.
         """
         gone = self.brokers.are_gone(self._suspects)

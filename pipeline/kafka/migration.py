@@ -30,7 +30,7 @@ class Answer:
     """What one broker answers."""
 
     policy: str | None = None
-    """In small letters; None from a broker that has no such property: it is older than migration."""
+    """The policy in lower case; None from a broker without the property, which is older than migration."""
     problem: str | None = None
     """Why the policy is not known; None when it is."""
 

@@ -1,7 +1,7 @@
-"""Source: whether this user can read the offsets topic now, as the brokers say it.
+"""Source: whether this user can read the offsets topic now, according to the brokers.
 
-Nothing is fetched: a broker tells with the topic what this user may do there. A topic that no broker knows is hidden,
-or is not made yet. Brokers do not tell the two apart, and nothing has to: either way coordinators know every commit.
+Nothing is fetched: a broker's description of the topic includes this user's rights. A topic that brokers do not know is
+hidden, or does not exist yet. Which of the two does not matter: coordinators know every commit either way.
 """
 
 from concurrent.futures import Future
@@ -17,7 +17,7 @@ Question: TypeAlias = "Future[TopicDescription]"
 
 
 def ask(admin: AdminClient, *, timeout_s: float) -> Question:
-    """Ask, and wait for nothing.
+    """Ask without waiting for the answer.
 
     Raises:
         KafkaException: The client cannot ask.
@@ -30,11 +30,11 @@ def ask(admin: AdminClient, *, timeout_s: float) -> Question:
 
 
 def why_unreadable(question: Question, *, timeout_s: float) -> str | None:
-    """Why this user cannot read the offsets topic; None where it can, also where the brokers do not say what it may do.
+    """Why this user cannot read the offsets topic; None if it can, or if the brokers do not report its rights.
 
     Args:
-        question: `ask`.
-        timeout_s: Of the question.
+        question: As returned by `ask`.
+        timeout_s: Seconds to wait for the answer.
 
     Raises:
         KafkaException: There is no answer.
@@ -43,11 +43,11 @@ def why_unreadable(question: Question, *, timeout_s: float) -> str | None:
         found = answer(question, timeout_s)
     except KafkaException as failure:
         if failure.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            return f"this user may not see {OFFSETS_TOPIC}"
+            return f"this user may not describe {OFFSETS_TOPIC}"
         if failure.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            return f"the brokers know no topic {OFFSETS_TOPIC}: it is hidden, or nobody has committed yet"
+            return f"the brokers report no topic {OFFSETS_TOPIC}: it is hidden, or no group has committed yet"
         raise
     allowed = found.authorized_operations
     if allowed is not None and AclOperation.READ not in allowed:
-        return f"this user may see {OFFSETS_TOPIC}, and not read it"
+        return f"this user may describe {OFFSETS_TOPIC} but not read it"
     return None

@@ -1,11 +1,11 @@
-"""One poke: a member that subscribes to nothing joins a KIP-848 group and leaves, so that its broker assigns it anew.
+"""One poke: a member that reads nothing joins a KIP-848 group and leaves, so that the broker reassigns the group.
 
-A process of its own (`command`): a question as JSON on stdin, what came of it as JSON on stdout. It ends by itself at
-its deadline, wherever it is: then the group's session timeout takes the member out. No crash of librdkafka, and nothing
-that hangs, reaches the driver.
+It runs in a process of its own (`command`), with a question as JSON on stdin and its outcome as JSON on stdout, so that
+a crash or a hang of librdkafka does not reach the driver. The process ends at its deadline, whatever it is doing; the
+group's session timeout then removes the member.
 
-A join makes a group that is gone, and converts a classic one. No request of Kafka's joins only what is there, so the
-coordinator is asked a moment before: only a group of this protocol is joined, with the members that the plan is for.
+A join creates a group that is gone, and converts a classic one; Kafka has no request that joins only an existing group.
+So the process asks the coordinator right before: it joins only a KIP-848 group with the members that the plan needs.
 """
 
 import json
@@ -41,7 +41,7 @@ _OF_CLASSIC_MEMBERS = (
     "partition.assignment.strategy",
     "session.timeout.ms",
 )
-"""Properties of consumers that this member must not have, or that librdkafka takes of classic members alone."""
+"""Consumer properties that this member must not have, or that librdkafka accepts only from classic members."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,17 +49,17 @@ class Question:
     """What a poke needs to know."""
 
     properties: Mapping[str, str]
-    """As `client.unresolved` gives them."""
+    """As `client.unresolved` returns them."""
     group_id: str
     members: tuple[str, ...]
-    """Without one of these nothing is done."""
+    """Members that the plan needs; if one is missing, the group is not joined."""
     deadline_s: int
-    """Seconds after which the process ends, whatever it is at."""
+    """Seconds after which the process ends, whatever it is doing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a poke."""
+    """Outcome of a poke."""
 
     why_not: str | None = None
     """Why the group was not joined; None if it was."""
@@ -68,12 +68,13 @@ class Outcome:
 
 
 _CUT_OFF = Outcome(
-    why_not="a poke that was cut off is a member still: its broker assigns the group once it takes it out"
+    why_not="the member of a poke that was cut off is still in the group: the broker reassigns the group when it "
+    "removes that member"
 )
 
 
 def command() -> list[str]:
-    """The process's command line."""
+    """Command line of the process."""
     return module_command("pipeline.kafka.poke")
 
 
@@ -83,7 +84,7 @@ def encode(question: Question) -> str:
 
 
 def outcome_of(text: str) -> Outcome | None:
-    """What the process has said; None if it ended before it could."""
+    """The outcome that the process has written; None if it ended without one."""
     try:
         return Outcome(**json.loads(text))
     except (ValueError, TypeError):
@@ -94,29 +95,29 @@ def refusal(found: ConsumerGroupDescription | KafkaException, members: Collectio
     """Why the group is not joined; None if it may be.
 
     Args:
-        found: What its coordinator says of it.
+        found: Its coordinator's description of it, or error.
         members: See `Question`.
     """
     if isinstance(found, KafkaException):
         if found.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
             return Outcome(why_not=_GONE)
-        return Outcome(error=f"its coordinator did not describe the group: {in_words(found)}")
+        return Outcome(error=f"the coordinator did not describe the group: {in_words(found)}")
     if found.state in _NOBODY:
         return Outcome(why_not=_NOBODY[found.state])
     if found.type != ConsumerGroupType.CONSUMER:
-        return Outcome(why_not="the group is a classic one now")
+        return Outcome(why_not="the group no longer uses group.protocol=consumer")
     if not set(members) <= {one.member_id for one in found.members}:
-        return Outcome(why_not="members that the plan gives partitions have left")
+        return Outcome(why_not="members to which the plan gives partitions have left")
     return _CUT_OFF if any(one.client_id == CLIENT_ID for one in found.members) else None
 
 
 def poke(question: Question) -> Outcome:
-    """Join and leave, if the coordinator says that the group is as the question has it."""
+    """Join and leave, if `refusal` finds nothing against it."""
     properties = resolve(question.properties)
     timeout_s = question.deadline_s / 5
     try:
         admin = AdminClient(ready(properties))
-        # Made first: it looks for the coordinator while that is asked about the group.
+        # Created before the group is described, so that it looks up the coordinator in the meantime.
         consumer = Consumer(ready(_consumer_properties(properties, question.group_id)))
     except KafkaException as failure:
         return Outcome(error=in_words(failure))
@@ -143,14 +144,14 @@ def _joined_and_left(
     *,
     until_s: float,
 ) -> Outcome:
-    """What comes of the join; whoever closes the consumer makes it leave."""
+    """Join, and return the outcome. The caller closes the consumer, which makes it leave."""
     try:
         consumer.subscribe([NOTHING])
         looked_at_s = 0.0
         while time.monotonic() < until_s:
             message = consumer.poll(_POLL_S)
             error = message.error() if message is not None else None
-            # What a broker refuses it refuses again; a connection that breaks off may come back.
+            # A broker's refusal is final; a lost connection may come back.
             if error is not None and error.code() > 0 and not error.retriable():
                 return Outcome(error=in_words(KafkaException(error)))
             if time.monotonic() - looked_at_s >= _LOOK_EVERY_S:
@@ -159,7 +160,7 @@ def _joined_and_left(
                 looked_at_s = time.monotonic()
     except KafkaException as failure:
         return Outcome(error=in_words(failure))
-    return Outcome(error="the coordinator did not let it join in time")
+    return Outcome(error="the coordinator did not admit the member in time")
 
 
 def _is_in(found: ConsumerGroupDescription | KafkaException, member_id: str | None) -> bool:
@@ -183,7 +184,7 @@ def main() -> None:
     """Answer one question."""
     given = json.load(sys.stdin)
     question = Question(**{**given, "members": tuple(given["members"])})
-    # By the default action of the signal the process ends even where librdkafka does not come back.
+    # The default action of SIGALRM ends the process even if a call into librdkafka never returns.
     signal.setitimer(signal.ITIMER_REAL, question.deadline_s)
     outcome = poke(question)
     sys.stdout.write(json.dumps(asdict(outcome)) + "\n")

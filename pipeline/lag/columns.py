@@ -45,7 +45,7 @@ def from_floats(values: Floats) -> pa.Array:
 
 
 def _rounded(values: Floats) -> Floats:
-    """To 20 of the 52 binary digits: the lower half of the bytes is zero. nan stays nan."""
+    """Round to 20 of the 52 binary digits, so that the lower half of the bytes is zero. nan stays nan."""
     bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
     rounded: Floats = ((bits + _HALF) & ~(2 * _HALF - np.uint64(1))).view(np.float64)
     return rounded

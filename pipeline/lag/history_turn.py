@@ -6,7 +6,7 @@ is one step, beyond that a step is a tenth of the age and of the records. Betwee
 was looked at, on the step of the first one.
 
 Who plots a group takes all rows of a minute together. So its partitions have their rows together: one that has nothing
-new to say has a row beside those that have.
+new to say has a row next to those that have.
 """
 
 from collections.abc import Mapping

@@ -178,7 +178,7 @@ def _lag_at_commit(
     in another topic of the name, is measured like a new one: the samples are of the topic that is there.
     """
     old, commit_ms = batch["old"], millis(batch["commit_timestamp"])
-    # Whether it is still the newest commit nobody knows once its time is unknown: it may have been repeated.
+    # A commit whose time became unknown may have been repeated, so it may not be the newest one any more.
     is_undated = (commit_ms == UNKNOWN) & is_set(field(old, "commit_timestamp"))
     stands = ~(bools(batch["has_new_commit"]) | is_apart | is_undated)
     kept = np.where(stands, int64s(field(old, "lag_at_commit")), UNKNOWN)

@@ -15,9 +15,9 @@ class TopicSettings:
     """Why the brokers' list of topics is not complete."""
     half_life_ms: int
     remaining: Mapping[str, int] = field(default_factory=dict)
-    """By topic: how many partitions it has, as asked for by name; what is beyond them, and not observed, is gone."""
+    """Number of partitions of each topic, as asked for by name. Unobserved partitions beyond it are gone."""
     unconfirmed: Mapping[str, str] = field(default_factory=dict)
-    """By topic that is not listed any more: why it is not known to be gone."""
+    """Why a topic that is no longer listed is not known to be gone, by topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,4 +42,4 @@ class LagSettings:
     allowed_lag: int
     history: HistoryPace
     retention_ms: Mapping[str, int] = field(default_factory=dict)
-    """By topic: how long its records are kept, where that is known and time alone decides."""
+    """Retention of each topic for which it is known and depends on time alone."""

@@ -1,4 +1,4 @@
-"""The Java that runs Spark and the embedded broker, or one sentence that says how to get it."""
+"""Finds the Java that runs Spark and the embedded broker, or says in one sentence how to install it."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from pipeline.errors import MissingDependencyError
 OLDEST = 17
 """Spark 4.0 and Kafka 4 are compiled for Java 17."""
 NEWEST = 23
-"""Java 24 took away the security manager that Spark's Hadoop client still calls."""
+"""Java 24 removed the security manager, which Spark's Hadoop client still calls."""
 
 OS_RELEASE = Path("/etc/os-release")
 
@@ -31,10 +31,10 @@ _ELSEWHERE = "see https://adoptium.net/temurin/releases/?version=17"
 
 
 def find_java() -> Path:
-    """The `java` program that Spark will take too: of JAVA_HOME when that is set, else the first on PATH.
+    """The `java` program, chosen as Spark does: from JAVA_HOME if that is set, else the first on PATH.
 
     Raises:
-        MissingDependencyError: There is none, or its version does not fit; the message has the install line.
+        MissingDependencyError: There is none, or its version is unsuitable; the message has the install line.
     """
     program, where = candidate()
     version = _major_version(program) if program else None
@@ -51,7 +51,7 @@ def find_java() -> Path:
 
 
 def find_tool(name: str) -> Path:
-    """Another program of the JDK that `java` belongs to.
+    """Another program of the JDK to which `java` belongs.
 
     Raises:
         MissingDependencyError: As `find_java`, or it is a Java without a compiler; the message has the install line.
@@ -60,14 +60,14 @@ def find_tool(name: str) -> Path:
     tool = java.resolve().with_name(name)
     if not tool.exists():
         raise MissingDependencyError(
-            f"{java} is a Java without {name}, which lagwise's jar for consumers is made with: install a JDK 17, on "
+            f"{java} is a Java without {name}, which builds lagwise's jar for consumers: install a JDK 17, on "
             "Debian and Ubuntu with sudo apt-get install openjdk-17-jdk-headless"
         )
     return tool
 
 
 def candidate() -> tuple[Path | None, str]:
-    """The program that `find_java` would try, and where it stands; without running it."""
+    """The program that `find_java` would run, and where it was found; does not run it."""
     home = os.environ.get("JAVA_HOME")
     if home:
         return Path(home, "bin", "java"), f"JAVA_HOME={home}"
@@ -76,7 +76,7 @@ def candidate() -> tuple[Path | None, str]:
 
 
 def _major_version(program: Path) -> int | None:
-    """Null where the program does not run: macOS has a `java` that only asks for the real one."""
+    """The major version; None if the program does not run. On macOS, `java` may be a stub that asks for a real one."""
     try:
         done = subprocess.run(
             [program, "-version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
@@ -88,7 +88,7 @@ def _major_version(program: Path) -> int | None:
 
 
 def install_line() -> str:
-    """What to type on this platform to get a Java that fits."""
+    """The command that installs a suitable Java on this platform."""
     if sys.platform == "darwin":
         return "brew install --cask temurin@17"
     names = _linux_names(OS_RELEASE)
@@ -96,7 +96,7 @@ def install_line() -> str:
 
 
 def _linux_names(os_release: Path) -> tuple[str, ...]:
-    """The distribution's own name first, then those it is like."""
+    """Names of the distribution: its own first, then those that it resembles."""
     if not os_release.is_file():
         return ()
     pairs = (line.partition("=") for line in os_release.read_text(encoding="utf-8").splitlines())

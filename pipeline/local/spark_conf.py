@@ -1,8 +1,8 @@
-"""What a user has told spark-submit, as properties of Spark, in whichever of its ways.
+"""Properties of Spark that a user has set for spark-submit, by options, files or environment variables.
 
-spark-submit takes the last of several equal options, and does not join the lists in them: whoever adds options has to
-know what they would replace. Source: `SparkSubmitOptionParser`, `SparkSubmitArguments` and `AbstractCommandBuilder`
-of Spark 4.0.
+If an option is repeated, spark-submit takes the last one, and does not join lists: code that adds options has to know
+what they would replace. Source: `SparkSubmitOptionParser`, `SparkSubmitArguments` and `AbstractCommandBuilder` of
+Spark 4.0.
 """
 
 import re
@@ -31,7 +31,7 @@ _EARLIER_NAMES = {
     "spark.yarn.executor.failuresValidityInterval": "spark.executor.failuresValidityInterval",
 }
 
-# As java.util.Properties reads them, but for characters that are written as \t, \n or \u0020.
+# As java.util.Properties reads them, except for characters written as \t, \n or \u0020.
 _LINE = re.compile(r"[ \t\f]*(?:[#!].*|((?:[^\\\n]|\\.|\\\n)*))\n?")
 """A comment, which ends with its line, or a property, which continues after a backslash."""
 _LINE_GOES_ON = re.compile(r"\\\n[ \t\f]*")
@@ -40,12 +40,12 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 def properties(options: Sequence[str], environment: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The properties that spark-submit will have; options that lagwise does not care for are left out.
+    """The properties that spark-submit will use, without options that do not matter to lagwise.
 
     Args:
-        options: For spark-submit.
-        environment: Variables it is started with.
-        folder: Of its configuration.
+        options: Options of spark-submit.
+        environment: Its environment variables.
+        folder: Folder of its configuration.
     """
     by_option: dict[str, str] = {}
     by_conf: dict[str, str] = {}
@@ -68,7 +68,7 @@ def properties(options: Sequence[str], environment: Mapping[str, str], folder: P
 
 
 def _read(options: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The options that matter, with their values, which stand behind them or in the same word."""
+    """The options that matter, with their values, which follow as the next word or after `=`."""
     rest = iter(options)
     for option in rest:
         name, is_one_word, value = option.partition("=") if option.startswith("--") else (option, "", "")
@@ -77,13 +77,13 @@ def _read(options: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def folder_of(spark_submit: str, environment: Mapping[str, str]) -> Path:
-    """Where the configuration of this spark-submit lies, unless its own start script says otherwise."""
+    """Folder of the configuration of this spark-submit, unless its start script sets another one."""
     if folder := environment.get("SPARK_CONF_DIR"):
         return Path(folder)
     if home := environment.get("SPARK_HOME"):
         return Path(home, "conf")
     program = Path(shutil.which(spark_submit) or spark_submit)
-    # The script that pip puts in place asks the driver's Python where its pyspark is.
+    # The script that pip installs asks the driver's Python for its pyspark.
     is_of_pip = program.with_name("find_spark_home.py").exists()
     return (pyspark_jars().parent if is_of_pip else program.parent.parent) / "conf"
 

@@ -89,15 +89,15 @@ def show(
         _show_csv(wanted, chosen)
 
 
-def end_without(rows: Sized, otherwise: str) -> None:
-    """Go on if there are rows; otherwise say so on stderr and end with status 1, as every listing does."""
+def end_without(rows: Sized, remark: str) -> None:
+    """Print the remark on stderr and end with status 1 if there are no rows."""
     if not len(rows):
-        note(otherwise)
+        note(remark)
         raise typer.Exit(1)
 
 
 def _each(rows: pa.Table | Sequence[Row], wanted: Sequence[str] | None = None) -> Iterable[Row]:
-    """The rows as dictionaries; of a table, only the wanted columns are converted."""
+    """The rows as dictionaries. Only the wanted columns of a table are converted."""
     if isinstance(rows, pa.Table):
         return iterate(rows if wanted is None else rows.select(wanted))
     return rows
@@ -128,7 +128,7 @@ def _printable(text: str) -> str:
 
 
 def span_text(seconds: float, *, decimals: int = 0) -> str:
-    """A span of time in the largest unit of which it has two at least."""
+    """A span of time in the largest unit that it contains at least twice."""
     size, unit = next((one for one in _SPANS if seconds >= 2 * one[0]), (1, "s"))
     return f"{seconds / size:.{decimals}f} {unit}"
 
@@ -158,7 +158,7 @@ def progress(text: str, *, after_s: float = _PROGRESS_AFTER_S) -> Iterator[None]
 
 
 def json_value(value: Any) -> Any:
-    """What JSON has no type for: times as ISO 8601 in UTC, spans of time in seconds, bytes as hexadecimal digits.
+    """Values for which JSON has no type: times as ISO 8601 in UTC, spans in seconds, bytes as hexadecimal digits.
 
     A decimal without decimal places is exact, any other is the nearest double.
     """
@@ -172,7 +172,7 @@ def json_value(value: Any) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON, which has no NaN and no infinity: what is no number is null."""
+    """A value as JSON, with null for NaN and infinity, which JSON lacks."""
     try:
         return json.dumps(value, default=json_value, allow_nan=False)
     except ValueError:
@@ -243,7 +243,7 @@ def _coloured(columns: Sequence[Column], lines: Iterable[Sequence[str]]) -> Tabl
 
 
 def aligned(columns: Sequence[Column], lines: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The headers and the lines with each column as wide as its widest cell, numbers on the right."""
+    """The headers and lines, with each column as wide as its widest cell and numbers aligned right."""
     headers = [column.header for column in columns]
     widths = [max(map(len, cells)) for cells in zip(headers, *lines, strict=True)]
     for line in (headers, *lines):

@@ -1,4 +1,4 @@
-"""Topics read whole, without a group: all their partitions, and their messages up to the end or endlessly."""
+"""Reads all partitions of a topic without a group, up to the end or endlessly."""
 
 import math
 import time
@@ -13,12 +13,12 @@ _POLL_S = 0.5
 
 
 def assign_all(consumer: Consumer, topic: str, *, offset: int, timeout_s: float) -> int:
-    """Let the consumer read every partition of the topic from this offset; how many there are.
+    """Assign every partition of the topic to the consumer, from this offset, and return how many there are.
 
     Raises:
         KafkaException: No broker answers.
-        AccessRefusedError: This user may not read it.
-        BrokerUnavailableError: There is no such topic, or it has no leader.
+        AccessRefusedError: This user may not read the topic.
+        BrokerUnavailableError: The topic does not exist, or has no leader.
     """
     found = consumer.list_topics(topic, timeout=timeout_s).topics[topic]
     if found.error is not None:

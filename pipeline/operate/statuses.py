@@ -1,14 +1,14 @@
-"""Statuses of partitions, the worst first: how bad each is, and what it means. The rules: `pipeline.lag.status`."""
+"""Statuses of partitions, the worst first: how bad each is and what it means. `pipeline.lag.status` has the rules."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 Level = Literal["good", "fair", "bad", "none"]
-"""How bad something is; "none" where that is not known. The page and the terminal have a colour for each."""
+"""How bad something is; "none" if unknown. The page and the terminal have a colour for each level."""
 
 
 class Status(NamedTuple):
-    """What a status says of a partition."""
+    """Level and meaning of a status."""
 
     level: Level
     meaning: str
@@ -28,18 +28,18 @@ STATUSES: Mapping[str, Status] = {
     "DELETED": Status("none", "the brokers say that the topic does not exist"),
     "OK": Status("good", "the group keeps up with this partition, or works off its lag"),
 }
-"""In the order in which somebody should look at them."""
+"""In the order in which an operator should look at them."""
 
 WORST_FIRST = tuple(STATUSES)
-_STRANGE = Status("none", "")
+_UNKNOWN = Status("none", "")
 """For a status that this version does not know."""
 
 
 def status_of(name: str) -> Status:
-    """What this status says."""
-    return STATUSES.get(name, _STRANGE)
+    """Level and meaning of this status."""
+    return STATUSES.get(name, _UNKNOWN)
 
 
 def rank(name: str) -> int:
-    """The lower, the sooner somebody should look at it; what this version does not know is as bad as the worst."""
+    """Position in the order of attention, 0 first. A status that this version does not know ranks first, too."""
     return WORST_FIRST.index(name) if name in STATUSES else 0

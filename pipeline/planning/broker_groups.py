@@ -1,7 +1,7 @@
-"""KIP-848 groups, whose partitions the broker assigns: what has to be known to plan one, and who applies its plans.
+"""KIP-848 groups, whose partitions the broker assigns: what planning needs to know of one, and who applies its plans.
 
-Such a group keeps reading while it is assigned anew, and each member comes to its target assignment by itself. So it
-is planned only when every member has arrived, and everything that a target depends on stands in its records.
+Such a group keeps reading while it is reassigned, and each member reaches its target assignment by itself. So lagwise
+plans only when every member has reached it, and when the records contain everything that a target depends on.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ _MOST_PARTITIONS = 1_000_000
 
 
 def rules_of(facts: GroupFacts, rules: Rules) -> Rules:
-    """The rules as they hold for the group: nobody applies plans of one that the broker assigns, unless it follows."""
+    """The rules for this group. Where the broker assigns, nobody applies plans unless the broker follows them."""
     if not facts.is_kip848:
         return rules
     why = _why_advice(facts, rules)
     if why is not None:
         return replace(rules, advice=why, dry_run=True, needs_approval=False)
-    # The group is migrated already. Followers of versions that know no other protocol refuse what says so.
+    # The group has already migrated. Followers of versions that know only the classic protocol refuse such a plan.
     return replace(rules, migration="possible")
 
 
@@ -45,11 +45,11 @@ def _why_advice(facts: GroupFacts, rules: Rules) -> str | None:
 
 
 def seen(state: GroupState, facts: GroupFacts, *, now_ms: int) -> GroupState:
-    """The state once the group as it is now has been looked at.
+    """The state after this look at the group.
 
-    The epoch of a KIP-848 group rises without a move, when a member that reads nothing comes or goes, as lagwise's own
-    does to have a plan taken. So such a group counts as rebalanced when it has another target assignment, unless that
-    is its plan's, which stops nobody but those who move.
+    The epoch of a KIP-848 group also rises without a move, when a member that reads nothing comes or goes, such as
+    lagwise's own in a poke. So such a group counts as rebalanced when its target assignment changes, except to its
+    plan's, which interrupts only the members that move.
     """
     targets_hash = _targets_hash(facts)
     if targets_hash is None or state.targets_hash is None:
@@ -63,7 +63,7 @@ def seen(state: GroupState, facts: GroupFacts, *, now_ms: int) -> GroupState:
 
 
 def _targets_hash(facts: GroupFacts) -> str | None:
-    """Of what the broker wants each member to have; None for another group, and where it is not known."""
+    """Hash of the target assignment; None if it is not known, or the group is no KIP-848 group."""
     if not facts.is_kip848 or any(_why_unknown(member) for member in facts.members):
         return None
     targets = sorted((name, sorted(places)) for name, places in _targets(facts).items() if places)
@@ -71,12 +71,12 @@ def _targets_hash(facts: GroupFacts) -> str | None:
 
 
 def is_on_its_way(facts: GroupFacts, plan: PlanState | None) -> bool:
-    """Whether the broker may be about to apply the group's plan, so that its state is looked at while it changes."""
+    """Whether the broker may be about to apply the group's plan, so that the group is observed while it reconciles."""
     return facts.is_kip848 and plan is not None and plan.status == "open"
 
 
 def why_not_reconciled(facts: GroupFacts, *, on_its_way: bool) -> str | None:
-    """Why a KIP-848 group cannot be planned as its records are; None when it can.
+    """Why a KIP-848 group cannot be planned, according to its records; None if it can.
 
     Args:
         facts: The group.
@@ -148,7 +148,7 @@ def _places(numbers_of: Mapping[str, Iterable[int]]) -> Places:
 
 
 def _is_same(one: dict[str, Places], other: dict[str, Places]) -> bool:
-    """Whether both give each partition to the same member; who has nothing may be missing."""
+    """Whether both give each partition to the same member. Members without partitions may be missing."""
     return {name: places for name, places in one.items() if places} == {
         name: places for name, places in other.items() if places
     }
@@ -166,12 +166,12 @@ def _parsed(target: Ranges) -> dict[str, Places]:
 
 
 def require_owned(facts: GroupFacts, partitions: PartitionFacts) -> None:
-    """Return if each partition that a KIP-848 group subscribes to has one owner; of other groups nothing is asked.
+    """Return if each partition that a KIP-848 group subscribes to has exactly one owner. Other groups are not checked.
 
-    One that has left its owner and not reached the next one has none, while the group is between two targets.
+    While the group is between two targets, a partition may have left its owner without having reached the next one.
 
     Raises:
-        AbstainError: One has none, or two; the message names it.
+        AbstainError: A partition has no owner, or two; the message names it.
     """
     if not facts.is_kip848:
         return

@@ -158,7 +158,7 @@ def _sent_back(case: Case, state: GroupState) -> Decision | None:
     target = case.target(assignment)
     if case.rules.needs_approval:
         is_way_home = judge.takes_back(state.plan, case.group, target) is None
-        needs_calm = is_way_home and not price.is_dear(state, now_ms=case.now_ms)
+        needs_calm = is_way_home and not price.is_expensive(state, now_ms=case.now_ms)
         waiting = approval.proposed(case, state.waiting, target, needs_calm=needs_calm)
         state = replace(state, waiting=waiting)
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))

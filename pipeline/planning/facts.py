@@ -145,7 +145,7 @@ class Rules:
     advice: str | None = None
     """Why plans are advice, and are not published; None when somebody may apply them."""
     max_staleness_ms: int
-    """With log offsets older than this the decision is to abstain."""
+    """The planner abstains if log offsets are older than this."""
     valid_for_ms: int
     """How long readers may act on a plan."""
     max_record_bytes: int

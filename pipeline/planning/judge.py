@@ -1,12 +1,12 @@
 """What an applied plan did to the members that it concerned: helped, hurt, or cannot tell.
 
-It looks at measured progress alone, never at what the planner believes: a member that kept up before the plan, and
-whose lag at its own commits rises three times in a row under it, or fewer times by more, is worse off by the plan, if
-arrivals are what they were and nobody rebalanced in between. A plan hurts when its members together lose more ground
-than they lost before. Whatever was believed wrongly, such a plan is taken back.
+The judge looks only at measured progress, never at what the planner believes. The plan has made a member worse off if
+the member kept up before it and its lag at its own commits rises three times in a row under it (or fewer times by
+more), while arrivals are unchanged and the group has not rebalanced. A plan hurts when its members together lose more
+ground than they did before. lagwise takes such a plan back, whichever belief was wrong.
 
-A plan that takes partitions only from members that were not behind at their commits helps nobody measurably. It
-is needless: the next one like it waits for the verdict, longer each time, and all of them are judged, and taken back,
+A plan that takes partitions only from members that were not behind at their commits helps no member measurably. It is
+needless: the next such plan waits for the verdict, longer each time, and all of them are judged, and taken back,
 together.
 """
 
@@ -30,28 +30,28 @@ from pipeline.planning.state import Effect, GroupState, PlanState, Witness
 from pipeline.planning.values import Target
 
 _COMMITS = 4
-"""One to start from, and three by which a member loses ground."""
+"""One to start from, and three at which a member can lose ground."""
 _APART_MS = 15_000
-"""Commits closer than this are one."""
+"""Commits closer together than this count as one."""
 _ALIKE = 0.2
-"""Arrivals that have changed by more than this share explain what a member loses."""
+"""A larger change of arrivals, as a share, explains the ground that a member loses."""
 _LOSS = 0.05
 """Share of the arrivals that a member leaves unread when it loses ground; clocks and samples are not exact."""
 _LOSS_BY_RISES = {3: _LOSS, 2: 0.1}
-"""The same by how often in a row its lag has risen: what is large shows sooner (Wald, Sequential Analysis, 1947)."""
+"""That share, by the number of rises in a row: large losses show sooner (Wald, Sequential Analysis, 1947)."""
 _STANDS_STILL = 0.02
-"""A member that drains no more than this share of its arrivals stands still, which is no plan's doing."""
+"""A member that drains no more than this share of its arrivals stands still, which no plan causes."""
 _GIVEN_UP_MS = 1_800_000
-"""An effect that does not show within half an hour is not that of the plan alone."""
+"""An effect that does not show within half an hour is not due to the plan alone."""
 _WORKS_S = 600.0
-"""Until the verdict on a plan minutes pass: what drains sooner under it needs no other plan."""
+"""A verdict takes minutes. A member that catches up sooner than this needs no other plan."""
 
 
 def watched(seen: Measured, before: PlanState | None, plan: PlanState) -> PlanState:
-    """The published plan with the members that it concerns, as they fare now, and with where its partitions were.
+    """The published plan, with the present progress of the members that it concerns and the former owners.
 
-    A plan that follows one that is not judged yet is judged with it: its members are held against how they fared before
-    the first of them, and what hurts is taken back to there.
+    A plan that follows one without a verdict is judged with it: its members are compared with their progress before the
+    first of these plans, and if they hurt, the partitions go back to where they were then.
     """
     group, target = seen.group, former_members_of(seen.group, plan.target)
     first = before if before is not None and _is_open_question(before) else None
@@ -69,7 +69,7 @@ def watched(seen: Measured, before: PlanState | None, plan: PlanState) -> PlanSt
         if member_id in known and np.array_equal(had, gets):
             found.append(known[member_id])
         elif member_id in known:
-            # What it is given brings its lag along: that is no ground lost.
+            # The partitions that it gets bring their lag along: that is no ground lost.
             then, lag = float(seen.arriving[gets].sum()), seen.lag_of(gets)
             found.append(
                 replace(known[member_id], arriving_then=then, lag_then=lag or 0.0, commits_ms=(), lags=())
@@ -83,9 +83,9 @@ def watched(seen: Measured, before: PlanState | None, plan: PlanState) -> PlanSt
 
 
 def is_needless(seen: Measured, before: PlanState | None, target: Int32s) -> bool:
-    """Whether the members that the target takes something from are known to keep up, all of them.
+    """Whether all members from which the target takes partitions are known to keep up.
 
-    Those that only needless plans have put behind count as ones that do.
+    Members that only needless plans have put behind count as keeping up.
 
     Args:
         seen: The group as its commits show it.
@@ -113,7 +113,7 @@ def _keeps_up(seen: Measured, held: Bools) -> bool:
 
 
 def _is_open_question(plan: PlanState) -> bool:
-    """Whether nobody knows what the plan did: it is not judged, or it was needless and did nothing that can be seen."""
+    """Whether the plan's effect is still unknown: it has no verdict, or it was needless and has no visible effect."""
     is_open = plan.effect is None or (plan.effect == "cannot tell" and plan.is_needless)
     return is_open and plan.takes_back is None and plan.done > 0
 
@@ -137,12 +137,12 @@ def _witness(seen: Measured, member_id: str, had: Bools, gets: Bools) -> Witness
 
 
 def observed(state: GroupState, seen: Measured, *, now_ms: int) -> GroupState:
-    """The state with what this decision sees of the effect of its newest plan."""
+    """The state, with the effect of its newest plan as far as this decision sees it."""
     plan = state.plan
     if plan is None or plan.takes_back is not None or plan.status == "open":
         return state
     if plan.effect is not None:
-        # What a needless plan does may show later, while the group is as it left it.
+        # The effect of a needless plan may show later, as long as the group stays as the plan left it.
         is_watched = plan.status == "applied" and state.rebalanced_at_ms <= plan.status_at_ms
         return _sighted(state, plan, seen, now_ms=now_ms) if is_watched and _is_open_question(plan) else state
     if plan.status != "applied":
@@ -153,7 +153,7 @@ def observed(state: GroupState, seen: Measured, *, now_ms: int) -> GroupState:
 
 
 def _sighted(state: GroupState, plan: PlanState, seen: Measured, *, now_ms: int) -> GroupState:
-    """The state with the newest commits of the members that its applied plan concerns, and what they show."""
+    """The state, with the newest commits of the members that its applied plan concerns, and the verdict on them."""
     back = former_members_of(seen.group, plan.undo)
     plan = replace(plan, witnesses=tuple(_sampled(one, seen, plan, back) for one in plan.witnesses))
     return replace(state, plan=_judged(plan, seen, now_ms=now_ms))
@@ -162,8 +162,8 @@ def _sighted(state: GroupState, plan: PlanState, seen: Measured, *, now_ms: int)
 def is_pending(plan: PlanState | None) -> bool:
     """Whether the next plan waits for the judge.
 
-    That is when the plan is applied, its members lose more ground than before, and three commits have not passed; and
-    after two plans that are judged together until something can be seen of them.
+    It does if the plan is applied, its members lose more ground than before, and they have made fewer than three
+    commits since; and, after two plans that are judged together, until the members that kept up have committed twice.
     """
     if plan is None or plan.status != "applied" or plan.effect is not None:
         return False
@@ -177,7 +177,7 @@ def is_pending(plan: PlanState | None) -> bool:
 
 
 def why_waits(plan: PlanState | None, seen: Measured) -> str | None:
-    """Why any plan waits for what the newest one does, as a guard's cause; None if it does not."""
+    """Why every plan waits for the effect of the newest one, as a guard's cause; None if none waits."""
     if plan is None:
         return None
     if is_pending(plan):
@@ -186,9 +186,9 @@ def why_waits(plan: PlanState | None, seen: Measured) -> str | None:
 
 
 def is_working(plan: PlanState, seen: Measured) -> bool:
-    """Whether the newest plan is applied, not judged, and whoever is behind under it is seen to catch up in minutes.
+    """Whether the newest plan is applied and without a verdict, and all members behind are on course to catch up soon.
 
-    Another plan would save little, and if it did harm, both would be taken back together.
+    Another plan would save little, and if it did harm, lagwise would take both back together.
     """
     if plan.status != "applied" or plan.effect is not None or plan.takes_back is not None:
         return False
@@ -200,7 +200,7 @@ def is_working(plan: PlanState, seen: Measured) -> bool:
 
 
 def _catches_up_s(seen: Measured, held: Bools) -> float:
-    """Seconds until the member has drained its lag, by its commits; 0 if it keeps up, infinite if that is not seen."""
+    """Seconds until the member has drained its lag, by its commits; 0 if it keeps up, infinite if no progress shows."""
     lag, drained, arriving = seen.lag_of(held), seen.drained_by(held), float(seen.arriving[held].sum())
     if lag is None:
         return math.inf
@@ -212,7 +212,7 @@ def _catches_up_s(seen: Measured, held: Bools) -> float:
 
 
 def _is_put_behind(one: Witness) -> bool:
-    """Whether the member has a backlog now that it did not have, or was not given, and does not drain it."""
+    """Whether the member has a new backlog, which did not come with its partitions, and does not drain it."""
     if one.is_excused or not one.lags or one.lags[-1] <= _level(one):
         return False
     return not one.lags[1:] or one.lags[-1] >= one.lags[-2]
@@ -226,7 +226,7 @@ def _level(one: Witness) -> float:
 def why_needless_waits(state: GroupState, guards: Guards, *, now_ms: int) -> str | None:
     """Why a needless plan waits, as a guard's cause; None if it does not.
 
-    After a needless one it waits for the verdict, and from one to the next twice as long; after one that hurt, long.
+    After a needless plan it waits for the verdict, each time twice as long; after one that hurt, much longer.
     """
     plan = state.plan
     if now_ms < state.needless_until_ms:
@@ -241,9 +241,9 @@ def why_needless_waits(state: GroupState, guards: Guards, *, now_ms: int) -> str
 
 
 def _sampled(one: Witness, seen: Measured, plan: PlanState, back: Int32s) -> Witness:
-    """The witness with the member's newest commit, if that is another one; without any if arrivals have changed.
+    """The witness with the member's newest commit, if it is a new one; excused if arrivals have changed.
 
-    `back` has the member that each moved partition was with before the plan, -1 for the others.
+    `back` contains the former owner of each moved partition, -1 for the others.
     """
     group = seen.group
     if one.is_excused or one.member_id not in group.member_ids:
@@ -295,22 +295,22 @@ def _with_effect(plan: PlanState, effect: Effect, why: str, *, now_ms: int) -> P
 
 
 def _is_watched(one: Witness) -> bool:
-    """Whether the member can show anything: nothing has changed about it, and it has something to read."""
+    """Whether the member can show an effect: it is not excused, and it has records to read."""
     return not one.is_excused and one.arriving_then > 0
 
 
 def _loses_ground(one: Witness, plan: PlanState) -> bool:
     """Whether a member that kept up is further behind at each of its three newest commits.
 
-    After a needless plan, without which nobody was behind, one that has got a backlog is also held against what it had
-    when the plan was applied, at fewer commits if it loses more; and it has lost ground if it drains nothing of its
-    backlog from one of four commits to the last. Other plans are learned from, and the next one corrects them.
+    After a needless plan, before which nobody was behind, a member with a backlog is also compared with its lag when
+    the plan was applied, at fewer commits if it loses more. It has also lost ground if its backlog is no smaller at the
+    last of four commits than at the first. lagwise learns from other plans, and the next one corrects them.
     """
     if not one.kept_up or one.is_excused or not one.lags[1:]:
         return False
     is_full = len(one.lags) == _COMMITS
     is_rising = all(later > earlier for earlier, later in pairwise(one.lags))
-    # Clocks may make a little of nothing; what waits for the verdict waits for less.
+    # Clock errors can look like a small loss. A plan that only waits for the verdict needs no such margin.
     is_evident = one.lags[-1] - one.lags[0] > clock_error_records(one.arriving_then)
     if is_full and is_rising and is_evident and _loss(one) > _noise(one):
         return True
@@ -329,7 +329,7 @@ def _loses_ground(one: Witness, plan: PlanState) -> bool:
 def _is_net_loss(plan: PlanState) -> bool:
     """Whether the members that the plan concerns lose more ground together than they did before it.
 
-    Where none lost any, and the plan was needless, it is enough that one has a backlog that it does not drain.
+    If the plan was needless and none lost ground before it, one member with a backlog that it does not drain is enough.
     """
     watched = [one for one in plan.witnesses if not one.is_excused]
     before = sum(one.losing for one in watched)
@@ -338,7 +338,7 @@ def _is_net_loss(plan: PlanState) -> bool:
 
 
 def _loss(one: Witness) -> float:
-    """Records/s by which the member's lag at its commits grows; 0 where it falls, and where that is not known."""
+    """Growth of the member's lag at its commits in records/s; 0 if it falls, or if that is unknown."""
     if one.is_excused or not one.lags[1:]:
         return 0.0
     grown = one.lags[-1] - one.lags[0]
@@ -350,15 +350,15 @@ def _noise(one: Witness) -> float:
 
 
 def undone(group: Group, plan: PlanState, *, stays: Bools, is_closed: Bools) -> Assignment | None:
-    """The group with what the plan moved back where it was; None when that is not all to be had, or nothing is left.
+    """The group with the plan's moves undone; None if not all of them can be, or none is left.
 
-    Half of an exchange taken back would load a member with both halves.
+    Undoing half of a swap would load a member with both halves.
 
     Args:
-        group: As it is now.
-        plan: The newest one.
-        stays: P entries: may the partition not move now.
-        is_closed: N entries: may the member be given nothing now.
+        group: The group as it is now.
+        plan: The newest plan.
+        stays: P entries: whether the partition must not move now.
+        is_closed: N entries: whether the member must not get partitions now.
     """
     if plan.effect != "hurt":
         return None

@@ -1,14 +1,14 @@
 """What a move costs: how far a member falls behind its own speed after a plan has given it partitions.
 
-Whoever takes a partition may have to fill caches, restore state or open connections, and reads slower until then.
-Commits show it: the taker is further behind than it was, and minutes later, with the same partitions, it is as fast as
-it was taken to be. What it would have read in that time is the price, in seconds of the arrivals in what it was given.
-A taker that does not recover has shown no price: the partition, or the member, is slow.
+A member that takes a partition may have to fill caches, restore state or open connections, and reads slower until then.
+Its commits show this: it is further behind than before, and minutes later, with the same partitions, it has reached its
+assumed speed. The records that it would have read in that time are the price, in seconds of arrivals in the partitions
+that it got. A member that does not recover shows no price: the partition, or the member, is slow.
 
-Where moves are dear, a plan pays only if its cause lasts. Nobody knows how long it will, so the plan waits until it has
-lasted for as long as its moves cost (ski rental; Karlin, Manasse, Rudolph, Sleator, Competitive snoopy caching, 1988),
-and for twice as long as lag has lasted in this group that went by itself. Cheap moves, and those of unknown price, wait
-for nothing.
+If moves are expensive, a plan pays only if its cause lasts. Nobody knows how long it will, so the plan waits until the
+cause has lasted for as long as its moves cost (ski rental; Karlin, Manasse, Rudolph, Sleator, Competitive snoopy
+caching, 1988), and for twice as long as any lag in this group that disappeared by itself. Cheap moves, and moves of
+unknown price, wait for nothing.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ from pipeline.planning.problem.load import BACKLOG_S
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.state import GroupState, Taker
 
-_DEAR_S = 60.0
+_EXPENSIVE_S = 60.0
 """Moves that cost less are cheap: until a plan is confirmed and made, more time has passed."""
 _TIMES_PRICE = 4
 """The way back costs as much as the way, and while a taker is slow it puts off what it was given, so about half of the
@@ -108,9 +108,9 @@ def price_s_of(state: GroupState, *, now_ms: int) -> float:
     return state.move_price_s if now_ms - state.priced_at_ms < _FORGOTTEN_MS else 0.0
 
 
-def is_dear(state: GroupState, *, now_ms: int) -> bool:
+def is_expensive(state: GroupState, *, now_ms: int) -> bool:
     """Whether moves are known to cost more than plans wait anyway."""
-    return price_s_of(state, now_ms=now_ms) >= _DEAR_S
+    return price_s_of(state, now_ms=now_ms) >= _EXPENSIVE_S
 
 
 def _watched(taker: Taker, case: Case, name: str) -> Taker | float | None:
@@ -195,7 +195,7 @@ def why_waits(state: GroupState, case: Case, member: Int32s) -> str | None:
         return None
     if any(_is_open_question(one, now_ms=now_ms) for one in state.takers.values()):
         return reasons.PRICE_UNSEEN
-    if not is_dear(state, now_ms=now_ms):
+    if not is_expensive(state, now_ms=now_ms):
         return None
     givers = {group.member_ids[number] for number in np.unique(group.owner[moved]).tolist()}
     since_ms = min((at_ms for name, at_ms in state.behind_since_ms.items() if name in givers), default=now_ms)

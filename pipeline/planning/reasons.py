@@ -209,7 +209,7 @@ def guard_lag_seconds(lag_s: float | None, limit_ms: int) -> str:
 
 
 def guard_price(price_s: float, lasted_ms: int, least_ms: int) -> str:
-    """Moves are dear, and the cause of the plan has not lasted long enough for them."""
+    """Moves are expensive, and the cause of the plan has not lasted long enough to justify them."""
     return f"price: a move costs {price_s:.0f} s of arrivals, and the lag has lasted {_s(lasted_ms)} of {_s(least_ms)}"
 
 
@@ -250,7 +250,7 @@ def guard_effect(epoch: int) -> str:
 
 
 def guard_effect_works(epoch: int) -> str:
-    """The last plan is doing what it was made for."""
+    """The newest plan works: members that are behind catch up under it."""
     return f"effect: members that are behind catch up within minutes under plan epoch {epoch}"
 
 
@@ -295,8 +295,8 @@ def taken_back(epoch: int, why: str) -> str:
 
 
 def brought_home(moves: int, calm_s: int | None) -> str:
-    """The remark of a target that undoes plans which nothing needs any more, or moves are too dear for."""
-    why = "moves are dear" if calm_s is None else f"nothing has been behind for {_s(calm_s * 1000)}"
+    """The remark on a target that undoes plans that are no longer needed, or for which moves are too expensive."""
+    why = "moves are expensive" if calm_s is None else f"nothing has been behind for {_s(calm_s * 1000)}"
     return f"gives {moves} partition(s) back to the members that had them before plans: {why}"
 
 

@@ -208,10 +208,10 @@ class GroupState:
     since_ms: int = 0
     """When that generation was first seen."""
     rebalanced_at_ms: int = 0
-    """When a decision last saw another generation than the one before it; 0 if none did. Of a KIP-848 group: another
-    target assignment, which was not its plan's (`broker_groups.seen`)."""
+    """When a decision last saw a new generation; 0 if none did. For a KIP-848 group: when it last saw a new target
+    assignment other than its plan's (`broker_groups.seen`)."""
     targets_hash: str | None = None
-    """Of a KIP-848 group: of its target assignment at the newest decision; None where that was not known."""
+    """Hash of a KIP-848 group's target assignment at the newest decision; None if that was not known."""
     base_hash: str | None = None
     """Hash of the group's state when an evaluation last found that it needs a plan."""
     confirmations: int = 0

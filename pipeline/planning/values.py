@@ -104,7 +104,7 @@ class Sent:
     """The record's value; None withdraws the group's plan."""
     valid_until_ms: int
     migration: Migration = "unknown"
-    """As the record says it."""
+    """Value in the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

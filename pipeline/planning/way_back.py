@@ -1,10 +1,10 @@
-"""The way back to where partitions were before plans: of a plan that hurt, and of plans that nothing needs any more.
+"""Returns partitions to their members before plans: after a plan that hurt, and after plans that are no longer needed.
 
-A plan within a burst balances the burst. When that is over, the assignment it leaves is as good as any while nothing
-happens, and worse than an even one when the next burst comes elsewhere: one member then holds most of what is hit. So
-once nothing has been behind for some minutes, partitions return to the members that the group's own assignor had given
-them, unless somebody would be busy for it. Where moves are dear (`price`), no later plan will even the group out, so
-they return as soon as that makes nobody busier than somebody is now.
+A plan made during a burst balances the burst. Afterwards its assignment is as good as any while nothing happens, and
+worse than an even one when the next burst comes elsewhere, because one member may hold most of the affected partitions.
+So once nothing has been behind for some minutes, partitions return to the members that the group's own assignor had
+given them, unless that would make a member busy. If moves are expensive (`price`), no later plan will even the group
+out, so they return as soon as that makes no member busier than the busiest is now.
 """
 
 import numpy as np
@@ -89,7 +89,7 @@ def way_back(case: Case, state: GroupState) -> Assignment | None:
 
 def _is_over(case: Case, state: GroupState, plan: PlanState) -> bool:
     """Whether what the plans were made for has been gone for a while, and nothing keeps the group from a plan."""
-    if not state.home or not (_is_calm(case, state) or price.is_dear(state, now_ms=case.now_ms)):
+    if not state.home or not (_is_calm(case, state) or price.is_expensive(state, now_ms=case.now_ms)):
         return False
     chosen = strategy(case.rules.strategy)
     # The others do not go by lag, or assign by number.
@@ -121,25 +121,25 @@ def _brought_home(
     given &= group.subscriptions.allows(group.topics.topic_of, np.maximum(back, 0))
     whole = Assignment.complete(group, np.where(given, back, group.owner).astype(np.int32))
     # Half of the way may be even where its end is not.
-    is_dear = price.is_dear(state, now_ms=case.now_ms)
-    if not _is_better(group, whole.member, is_dear=is_dear):
+    is_expensive = price.is_expensive(state, now_ms=case.now_ms)
+    if not _is_better(group, whole.member, is_expensive=is_expensive):
         return None
     # In a small group all of it at once: what would be left is no longer the more even one.
     most = guards.most_moves(group.n_partitions, has_budget=False)
     most = min(most, case.rules.options.get("max_moves", most))
     step = step_towards(group, whole, most, by_number=False)
     returning = int(moves_of(group, step.member).sum())
-    if not returning or not _is_better(group, step.member, is_dear=is_dear):
+    if not returning or not _is_better(group, step.member, is_expensive=is_expensive):
         return None
     is_calm = _is_calm(case, state)
     calm_s = (case.now_ms - state.calm_since_ms) // 1000 if is_calm else None
     return Assignment(member=step.member, why=step.why, remarks=(reasons.brought_home(returning, calm_s),))
 
 
-def _is_better(group: Group, member: Int32s, *, is_dear: bool) -> bool:
-    """Whether the group is more even by it, and nobody is busier, nor worse off now; the latter not if moves are dear.
+def _is_better(group: Group, member: Int32s, *, is_expensive: bool) -> bool:
+    """Whether the assignment is more even and makes no member busier or, unless moves are expensive, worse off now.
 
-    What a member is behind by then goes by itself, and an uneven group would meet the next burst without a plan.
+    The lag that members then have disappears by itself, while an uneven group would meet the next burst without a plan.
     """
     if group.capacity is None or _unevenness(group, member) >= _unevenness(group, group.owner):
         return False
@@ -147,7 +147,7 @@ def _is_better(group: Group, member: Int32s, *, is_dear: bool) -> bool:
         float((sums_held(group.rate, one, group.n_members) / group.capacity).max())
         for one in (group.owner, member)
     )
-    return then <= max(now, _BUSY) and (is_dear or gain(group, group.owner, member) >= -_SAME)
+    return then <= max(now, _BUSY) and (is_expensive or gain(group, group.owner, member) >= -_SAME)
 
 
 def _unevenness(group: Group, member: Int32s) -> int:

@@ -1,8 +1,8 @@
-"""Pokes: brokers are made to assign the KIP-848 groups for which a plan was published, beside the batches.
+"""Pokes: make brokers reassign the KIP-848 groups for which a plan was published, alongside the batches.
 
-A plan is no reason for a broker to assign a group. So, where the configuration says so, a process joins the group for a
-moment (`kafka.poke`): once for each plan, not too often for a group, and a few at a time. No batch waits for one, and
-one that fails costs nothing but time: the plan is taken when members or topics change next.
+A published plan does not make a broker reassign a group. If the configuration asks for it, a process joins the group
+for a moment (`kafka.poke`): once for each plan, at most once in 30 s for a group, two groups at a time. No batch waits
+for a poke. If one fails, the broker takes the plan at the next change of members or topics.
 """
 
 import logging
@@ -19,29 +19,29 @@ from pipeline.kafka import poke
 log = logging.getLogger(__name__)
 
 _DEADLINE_S = 15
-"""By then a process ends itself; twice that is for its start on a busy machine."""
-_LEAST_APART_S = 30.0
-_AT_ONCE = 2
+"""The process ends itself after this. It is killed after twice this, which allows for a slow start."""
+_MIN_INTERVAL_S = 30.0
+_MAX_RUNNING = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poke:
-    """A group whose broker is to assign it, for the plan of this epoch."""
+    """A group that its broker should reassign, so that it takes the plan of this epoch."""
 
     group_id: str
     epoch: int
     members: tuple[str, ...]
-    """Those that the plan gives partitions."""
+    """Members to which the plan gives partitions."""
     valid_until_ms: int
-    """Of the plan."""
+    """End of the plan's validity."""
 
 
 Ask = Callable[[poke.Question], poke.Outcome | None]
-"""Pokes, and says what came of it; None where it ended before it could."""
+"""Pokes and returns the outcome; None if the process ended without reporting one."""
 
 
 class Pokes:
-    """Carries pokes out, each plan's once."""
+    """Pokes once for each plan."""
 
     def __init__(
         self,
@@ -50,12 +50,12 @@ class Pokes:
         ask: Ask | None = None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nothing is contacted, and no thread is there, before the first poke.
+        """Start nothing: threads and processes start with the first poke.
 
         Args:
-            properties: As `client.unresolved` gives them.
-            ask: Carries one out; a process of its own if it is left out.
-            clock_s: Goes forward only.
+            properties: As `client.unresolved` returns them.
+            ask: Carries out one poke; by default a separate process.
+            clock_s: A monotonic clock.
         """
         self._properties = properties
         self._ask = ask or _in_process
@@ -66,22 +66,23 @@ class Pokes:
         self._newest: dict[str, tuple[int, float]] = {}
 
     def request(self, pokes: Iterable[Poke]) -> None:
-        """Have them carried out; returns at once."""
+        """Queue pokes and return at once."""
         with self._lock:
             self._waiting.extend(one for one in pokes if self._is_due(one))
-            while self._waiting and self._running < _AT_ONCE:
+            while self._waiting and self._running < _MAX_RUNNING:
                 threading.Thread(target=self._work, name="lagwise-poke", daemon=True).start()
                 self._running += 1
 
     def _is_due(self, wanted: Poke) -> bool:
-        """Whether it is the first one for the plan, and the last one of the group is long enough ago."""
-        epoch, at_s = self._newest.get(wanted.group_id, (-1, -_LEAST_APART_S))
+        """Whether this is the plan's first poke and the group's last one is long enough ago."""
+        epoch, at_s = self._newest.get(wanted.group_id, (-1, -_MIN_INTERVAL_S))
         if wanted.epoch <= epoch:
             return False
-        if self._clock_s() - at_s < _LEAST_APART_S:
+        if self._clock_s() - at_s < _MIN_INTERVAL_S:
             log.info(
-                "the broker is not asked to assign the group again so soon",
-                extra={"group": wanted.group_id, "epoch": wanted.epoch, "least_apart_s": _LEAST_APART_S},
+                "the group was poked a moment ago, so it is not poked again: the plan waits until members or topics "
+                "change",
+                extra={"group": wanted.group_id, "epoch": wanted.epoch, "min_interval_s": _MIN_INTERVAL_S},
             )
             return False
         self._newest[wanted.group_id] = wanted.epoch, self._clock_s()
@@ -114,19 +115,19 @@ class Pokes:
             outcome = poke.Outcome(error=str(failure))
         took = {"seconds": round(time.monotonic() - begun_s, 2)}
         if outcome is None or outcome.error is not None:
-            why = outcome.error if outcome is not None else "it ended before it could say why"
+            why = outcome.error if outcome is not None else "the process ended without reporting a cause"
             log.warning(
-                "the broker could not be made to assign the group: the plan waits until members or topics change",
+                "the poke failed, so the broker has not taken the plan: it waits until members or topics change",
                 extra={**of_plan, **took, "error": why},
             )
         elif outcome.why_not is not None:
-            log.info("the group was not joined", extra={**of_plan, **took, "why": outcome.why_not})
+            log.info("the group was not poked", extra={**of_plan, **took, "why": outcome.why_not})
         else:
-            log.info("the broker was made to assign the group", extra={**of_plan, **took})
+            log.info("the group was poked", extra={**of_plan, **took})
 
 
 def _in_process(question: poke.Question) -> poke.Outcome | None:
-    # A session of its own: Ctrl-C at the driver's terminal ends the driver, and lets the member leave.
+    # A session of its own, so that Ctrl-C at the driver's terminal does not kill it before its member has left.
     done = subprocess.run(
         poke.command(),
         input=poke.encode(question),

@@ -36,7 +36,7 @@ def admin_client(config: Config) -> tuple[AdminClient, Reason]:
 
 
 def as_found(config: Config, found: Cluster) -> Config:
-    """The configuration with what `source.offsets = "auto"` comes to on this cluster."""
+    """The configuration, with `source.offsets = "auto"` replaced by the choice for this cluster."""
     if config.source.offsets != "auto":
         return config
     offsets = "topic" if found.reads_offsets else "admin"
@@ -56,7 +56,7 @@ def build_services(
     """Everything that steps work with; nothing is contacted before they do.
 
     Args:
-        config: Of the job, `as_found`.
+        config: Configuration of the job, from `as_found`.
         found: The cluster.
         admin: A client of it, kept for as long as the services are.
         store: The tables, in the term of this driver.

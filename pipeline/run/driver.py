@@ -41,7 +41,7 @@ class Services:
     topics: tuple[str, ...]
     """Logs that are read."""
     hidden: str | None = None
-    """Why the offsets topic is not among them, where `source.offsets = "auto"` would rather have it."""
+    """Why `source.offsets = "auto"` does not read the offsets topic; None if it does, or has no choice."""
     configs: TopicConfigs
     """Settings of the topics that the job reads, and of the control topic."""
     migration: Callable[[], Migration] = lambda: "unknown"

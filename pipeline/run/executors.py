@@ -108,7 +108,7 @@ def asked_of(spark: SparkSession) -> str:
     given = dict(spark.sparkContext.getConf().getAll())
     memory, cores = given.get("spark.executor.memory", "1g"), given.get("spark.executor.cores", "all")
     overhead = given.get("spark.executor.memoryOverhead")
-    return f"{memory} of memory{f' and {overhead} beside it' if overhead else ''}, {cores} cores"
+    return f"{memory} of memory{f' and {overhead} of overhead' if overhead else ''}, {cores} cores"
 
 
 def workers_of(master: str, *, page_port: str) -> str:

@@ -283,18 +283,18 @@ class Job:
             runner,
             ExecutorWatch(spark, self.monitor),
             interval_s=config.trigger.interval_s,
-            # Twice what ends it from within: a process that was stopped ends by nothing of its own.
+            # Twice its own timeouts: a process that was stopped does not end by itself.
             hung_s=source.interval_s + source.choosing_s + 2 * CLIENT_S,
             is_outdated=self._outdated(found, admin),
         )
 
     def _outdated(self, found: cluster.Cluster, admin: AdminClient) -> Callable[[], bool]:
-        """Whether the query should choose anew where commits come from; only "auto" leaves it the choice."""
+        """Whether the query should end to choose its source of commits again; only "auto" has a choice."""
         source = self.config.source
         if source.offsets != "auto":
             return lambda: False
         log.info(
-            "where commits come from was chosen (source.offsets = auto)",
+            'source of commits chosen (source.offsets = "auto")',
             extra={"from": "the offsets topic" if found.reads_offsets else "coordinators"}
             | ({} if found.hidden is None else {"reason": found.hidden}),
         )
@@ -304,7 +304,7 @@ class Job:
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
         if self._owned is not None:
-            # Started again: a driver that has come meanwhile is not to be fenced by the one before it.
+            # Restarted: this driver must not fence one that has taken over in the meantime.
             ownership.check(*self._owned)
         config, at_ms = as_found(self.config, found), now_ms()
         name = cluster_name(config, found)

@@ -1,6 +1,6 @@
-"""Watches, while a query runs, whether `source.offsets = "auto"` would choose otherwise by now.
+"""Watches, while a query runs, whether `source.offsets = "auto"` would now choose the other source.
 
-The query ends then, between two batches, and the next one chooses anew. So each batch has one source for all groups.
+If so, the query ends between two batches, and the next one chooses again. Each batch has one source for all groups.
 """
 
 import logging
@@ -18,12 +18,12 @@ log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 10.0
 _LOOKS = 2
-"""A broker that has just started, or hears of a right a moment later than others, does not end a query."""
+"""Answers in a row that end a query: one broker may have just started, or learn of a right later than others."""
 
 
 @final
 class OffsetsWatch:
-    """Asks the brokers now and then, and never waits for an answer."""
+    """Asks the brokers every 10 s, and never waits for an answer."""
 
     def __init__(
         self,
@@ -33,13 +33,13 @@ class OffsetsWatch:
         timeout_s: float,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nothing is asked yet.
+        """Ask nothing yet.
 
         Args:
-            admin: A client of the cluster, kept for as long as this is.
+            admin: A client of the cluster; it must outlive this object.
             is_read: Whether the query reads the offsets topic.
-            timeout_s: Of each question.
-            now_s: A clock that only goes forward.
+            timeout_s: Timeout of each question.
+            now_s: A monotonic clock.
         """
         self._admin = admin
         self._is_read = is_read
@@ -49,17 +49,17 @@ class OffsetsWatch:
         self._question: offsets_topic.Question | None = None
         self._given_up_s = 0.0
         self._others = 0
-        """Answers in a row by which the other source is due."""
+        """Answers in a row that call for the other source."""
 
     def is_outdated(self) -> bool:
-        """Whether the query should end and choose anew; brokers that do not answer say nothing."""
+        """Whether the query should end so that the next one chooses again. Without an answer nothing changes."""
         question, now_s = self._question, self._now_s()
         if question is not None and (question.done() or now_s >= self._given_up_s):
             self._question, self._due_s = None, now_s + LOOK_EVERY_S
             if question.done():
                 self._note(question)
         elif question is None and now_s >= self._due_s:
-            # librdkafka has forgotten to end a question before.
+            # librdkafka has been seen not to end a question at its timeout.
             self._given_up_s = now_s + 2 * self._timeout_s
             with suppress(KafkaException):
                 self._question = offsets_topic.ask(self._admin, timeout_s=self._timeout_s)
@@ -73,8 +73,8 @@ class OffsetsWatch:
         self._others = self._others + 1 if (why is None) is not self._is_read else 0
         if self._others == _LOOKS:
             log.warning(
-                "the offsets topic can be read by now: the query begins again with it"
+                "the offsets topic can be read again: the query restarts and reads it"
                 if why is None
-                else "the offsets topic cannot be read any more: the query begins again, and asks coordinators",
+                else "the offsets topic can no longer be read: the query restarts and asks coordinators instead",
                 extra={} if why is None else {"reason": why},
             )

@@ -28,7 +28,7 @@ def provide(python: str) -> None:
     environment, *inside = Path(python).parts
     if inside != ["bin", "python"]:
         raise ConfigError(
-            f"no {python} on this host: Spark starts the Python of executors beside the driver too; install it here "
+            f"no {python} on this host: Spark starts the executors' Python on the driver's host, too; install it here "
             "at the same path, or name another one in PYSPARK_PYTHON"
         )
     link = Path(environment)
@@ -36,10 +36,10 @@ def provide(python: str) -> None:
         link.symlink_to(sys.prefix)
     except OSError as error:
         raise ConfigError(
-            f"Spark starts {python} beside the driver too, and {link.absolute()} cannot be made a link to "
-            f"{sys.prefix}: {error.strerror}; start from a folder in which that can be done"
+            f"Spark starts {python} on the driver's host, too, and {link.absolute()} cannot be made a link to "
+            f"{sys.prefix}: {error.strerror}; start from a folder in which that is possible"
         ) from None
     log.info(
-        "made a link for Spark, which starts the Python of executors beside the driver too",
+        "made a link for Spark, which starts the executors' Python on the driver's host, too",
         extra={"link": str(link.absolute()), "environment": sys.prefix},
     )

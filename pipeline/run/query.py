@@ -100,7 +100,7 @@ class Runner:
         self.stop = stop
         """A batch that begins when it is set gives up before it has done anything."""
         self.ended = threading.Event()
-        """The same for this query alone: another one follows."""
+        """Ends this query alone: another one follows."""
         self.failure: BaseException | None = None
         self.failed_at: str | None = None
         """What the batch that failed was at, where it has said so."""
@@ -126,7 +126,7 @@ class Runner:
                 raise _StopRequestedError
 
     def _failure_of(self, error: BaseException) -> BaseException:
-        """What the main thread is told; where the tables could not be written, as soon as they can be."""
+        """The error for the main thread. If the tables could not be written, wait here until they can be."""
         why = trouble_of(error, has_been_written=True)
         if why is None:
             return error
@@ -160,7 +160,7 @@ class Runner:
             if decided is None
             else tuple(zip(*(decided[name].to_pylist() for name in ("decision", "reason")), strict=True)),
             published=done.published,
-            # A batch that runs again asks nobody.
+            # A repeated batch asks nobody.
             unanswered=sum(isinstance(one, str) for one in batch.answers.values()) if batch.answers else None,
             offsets_left=_offsets_left(batch),
             is_settled=is_read or is_overdue,
@@ -190,7 +190,7 @@ class Runner:
                 "interval_s": self.interval_s,
                 "slowest_step": step,
                 "of_it_s": round(step_s, 1),
-                "hint": "once is no harm; if it stays, give the driver more cores, or raise trigger.interval_s",
+                "hint": "once is harmless; if it persists, give the driver more cores, or raise trigger.interval_s",
             },
         )
 

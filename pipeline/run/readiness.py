@@ -23,7 +23,7 @@ class _Target:
 
     end: int
     due_ms: int
-    """From when on the partition counts as behind."""
+    """Time from which the partition counts as behind."""
     is_first: bool
     """The one to be reached before anything is known of the partition."""
 

@@ -67,7 +67,7 @@ _DEFAULTS = {
 # A task whose process dies, which a crash of the Kafka client may bring about, is tried again.
 _LOCAL = "local[*,4]"
 _PYTHON_MIB_A_CORE = 1536
-"""So much takes a task that folds as many rows as one is given, with what Spark itself adds to the heap."""
+"""Memory that one task needs to fold a full range, including what Spark itself adds to the heap."""
 _OVERHEAD_FACTORS = ("spark.executor.memoryOverheadFactor", "spark.kubernetes.memoryOverheadFactor")
 """Spark takes no notice of them where a size is given."""
 _OF_THIS_COMMAND = {

@@ -1,4 +1,4 @@
-"""Waiting for storage: a driver whose tables cannot be written lives, says so, and goes on by itself."""
+"""Waiting for storage: a driver whose tables cannot be written stays up, reports it, and continues by itself."""
 
 import logging
 import math
@@ -18,7 +18,7 @@ _SAID_EVERY_S = 60.0
 
 
 class StorageWait:
-    """One for the life of the driver: an outage that comes back before a batch has ended is the same one."""
+    """One for the life of the driver. An outage that returns before a batch has ended counts as the same one."""
 
     def __init__(
         self,
@@ -27,13 +27,13 @@ class StorageWait:
         stop: threading.Event,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nothing is asked yet.
+        """Check nothing yet.
 
         Args:
-            tables: Where they and the checkpoint are, and for how long they are waited for.
-            monitor: Is told.
+            tables: Places of the tables and the checkpoint, and how long to wait for them.
+            monitor: Reports outages in signs of life.
             stop: Ends every wait.
-            clock_s: A clock that only goes forward.
+            clock_s: A monotonic clock.
         """
         self._tables = tables
         self._monitor = monitor
@@ -44,16 +44,16 @@ class StorageWait:
         self._waits = 0
 
     def until_usable(self, error: str | None = None) -> None:
-        """Return when it is worth a try to write the tables, or when the driver is to stop.
+        """Return when writing the tables is worth a try, or when the driver should stop.
 
-        A folder is looked at until a small file can be written there; an object store is not looked at, and tried
-        again after a while.
+        A folder is probed until it takes a small file. An object store is not probed; the next attempt follows after a
+        pause.
 
         Args:
-            error: What has failed a moment ago; None to look first.
+            error: The failure that has just happened; None to probe first.
 
         Raises:
-            StoreError: They could not for `tables.give_up_after_s`.
+            StoreError: The tables could not be written for `tables.give_up_after_s`.
         """
         why = error or self._trouble()
         if why is None:
@@ -65,9 +65,9 @@ class StorageWait:
             why = self._trouble()
 
     def batch_ended(self) -> None:
-        """Everything was written: what comes now is another outage."""
+        """Everything was written, so the outage is over."""
         if self._since_s is not None:
-            # Not before: what takes a small file, or is not looked at, may not take a batch.
+            # Only now: storage that takes a small file, or is not probed, may not take a batch.
             lasted_s = round(self._clock_s() - self._since_s)
             log.info(
                 "the tables are written again", extra={"tables_root": self._tables.root, "after_s": lasted_s}

@@ -1,7 +1,7 @@
-"""Spark's daemon of Python workers, with what every task needs imported before workers are forked.
+"""Spark's daemon of Python workers, which imports the modules of every task before it forks workers.
 
-Workers then begin at once, and share the memory of what they have in common. Nothing here may start a thread or a
-client: neither lives on behind a fork.
+Workers then start at once and share the memory of these modules. Nothing here may start a thread or a client: neither
+survives a fork.
 """
 
 import gc
@@ -15,7 +15,7 @@ import pipeline.source.datasource
 import pipeline.source.reading  # noqa: F401 - imported for those that are forked
 
 if __name__ == "__main__":
-    # Spark collects garbage after each task: of what is imported there is none, and to look through it takes a worker
-    # 60 ms, where a small task takes 2.
+    # Spark collects garbage after each task. Imported modules contain none, and scanning them takes a worker 60 ms; a
+    # small task takes 2.
     gc.freeze()
     manager()

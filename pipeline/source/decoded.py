@@ -61,7 +61,7 @@ class Decoded:
         return Decoded((*newest, *rest))
 
     def newest_log_ends(self) -> "Decoded":
-        """With one answer for each partition whose log ends several tasks have asked for: the newest there is."""
+        """The same rows, with only the newest answer for a partition whose log end several tasks have asked for."""
         rows = self.tables[_LOG_ENDS]
         (of_row,) = codes(PARTITION_KEY, rows)
         if len(np.unique(of_row)) == rows.num_rows:

@@ -1,4 +1,4 @@
-"""Source: a batch in parts, each for one task of Spark."""
+"""Source: divides a batch into parts, one for each task of Spark."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from pipeline.source.offset import Json, from_json
 from pipeline.source.planner import STORAGE_ERRORS, Planner, unreadable
 from pipeline.source.settings import SourceSettings
 
-# A task is a round trip to two Python workers, and a consumer that connects again in new ones.
+# A task takes a round trip to two Python workers, and its consumer has to connect if they are new.
 RECORDS_A_TASK = 50_000
 _FEW_RECORDS, _FEW_PARTITIONS = 5_000, 1_000
 """One task reads this many records and asks for this many log ends faster than a second task starts."""
@@ -30,18 +30,18 @@ class Part(InputPartition):
     """Offset of the batch; one of its tasks passes it to the driver."""
     spans: tuple[Span, ...] = ()
     listing: Listing | None = None
-    """All groups; one of the tasks hands them on."""
+    """All groups; one of the tasks passes them on."""
     groups: GroupShare | None = None
-    """Groups that it asks for."""
+    """Groups that the task asks about."""
     share: Share | None = None
-    """Partitions whose log ends it asks for, once it has read, and asked for groups."""
+    """Partitions whose log ends the task asks for, after it has read records and asked about groups."""
 
 
 def parts_of(given: Json, planner: Planner, settings: SourceSettings) -> list[Part]:
     """The parts of the batch; the first one has its offset.
 
-    A batch that runs again reads at most what it has read before, and asks for no log end: those are stored. Where the
-    tables do not say whether it ran, nothing is read, and the driver is told why.
+    A repeated batch reads at most what it has read before, and asks for no log ends, because they are stored. If the
+    tables do not show whether the batch ran, its tasks read nothing and tell the driver why.
     """
     try:
         return [*_parts(given, planner, settings)]
@@ -63,7 +63,7 @@ def _parts(given: Json, planner: Planner, settings: SourceSettings) -> Iterator[
         asked = ask.shares(settings.of_log_ends, tasks=tasks) if stamp is None else []
         part = Part(offset=given, spans=tuple(first))
         if settings.most_group_requests:
-            # The client may end the process of a task that asks for groups: no records are lost to that.
+            # The client may crash the process of a task that asks about groups, so other tasks read the records.
             yield part
             yield from (Part(spans=tuple(share)) for share in others)
             yield from _asking(planner, settings, asked, tasks=tasks, tick=offset.tick)
@@ -79,14 +79,14 @@ def _parts(given: Json, planner: Planner, settings: SourceSettings) -> Iterator[
 def _asking(
     planner: Planner, settings: SourceSettings, ends: Sequence[Share], *, tasks: int, tick: int
 ) -> Iterator[Part]:
-    """Parts that ask for groups, and for log ends after that; none where the batch runs again.
+    """Parts that ask about groups and then for log ends; none if the batch is repeated.
 
     Args:
-        planner: Of the batch.
-        settings: Of the source.
-        ends: Partitions whose log ends are asked for.
-        tasks: How many run at once.
-        tick: Of the batch.
+        planner: Planner of the batch.
+        settings: Settings of the source.
+        ends: Partitions whose log ends are needed.
+        tasks: Number of tasks that run at once.
+        tick: Tick of the batch.
     """
     if not ends:
         return

@@ -39,7 +39,7 @@ class SourceSettings:
     most_log_end_tasks: int
     """Tasks that ask for log ends; 0 for as many as Spark runs at once."""
     interval_s: float
-    """From one batch to the next."""
+    """Time from one batch to the next."""
     tolerated_ms: int
     """See `positions.Limits`."""
     tombstones_kept_ms: Mapping[str, int | None]

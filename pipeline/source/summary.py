@@ -23,7 +23,7 @@ class Summary:
     """What a batch contained."""
 
     reached: dict[PartitionKey, Reached] = field(default_factory=dict)
-    """By partition that was read."""
+    """How far each partition was read."""
     counts: dict[str, int] = field(default_factory=dict)
     """Records by kind; record types without use here by Kafka's name."""
     is_listed: bool = False

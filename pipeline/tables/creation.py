@@ -59,8 +59,8 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
 
 
 def _opened(path: str, options: dict[str, str] | None) -> DeltaTable | None:
-    """The table at a path; None where there is none."""
-    # `is_deltatable` keeps Python's lock for as long as a store does not answer, and no thread of the driver runs.
+    """The table at a path; None if there is none."""
+    # `is_deltatable` holds the GIL while a store does not answer, so no other thread of the driver runs.
     try:
         return DeltaTable(path, storage_options=options)
     except TableNotFoundError:

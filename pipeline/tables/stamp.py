@@ -1,7 +1,7 @@
 """Store: what each commit of a table says about the batch that made it.
 
-The stamp of `partition_lag` is also the memory of the stream between two starts: up to where Kafka's topics were
-read, which cluster it was, and under which filters. It is lost, kept and restored together with the rows.
+The stamp of `partition_lag` is also the memory of the stream between two starts: how far it has read Kafka's topics, of
+which cluster, and under which filters. It is lost, kept and restored together with the rows.
 """
 
 import json
@@ -16,69 +16,69 @@ from pipeline.errors import StoreError
 from pipeline.kafka.positions import PartitionKey, Position, Span, from_fields, to_fields
 
 NO_PLANS_BY_ANSWERS = (
-    "coordinators are asked (source.offsets), and they tell neither subscriptions nor generations nor when a commit "
-    "was made, so lagwise measures and makes no plans"
+    "coordinators are asked (source.offsets), and they report neither subscriptions nor generations nor commit times, "
+    "so lagwise measures but makes no plans"
 )
-"""`Stamp.held` of a job that reads no offsets topic: it lasts, and nothing is wrong."""
+"""`Stamp.held` of a job that does not read the offsets topic: a permanent state, and no fault."""
 
-# A stamp is looked for among this many of a table's newest commits first, and then among all: reading the whole log
-# takes a second for each thousand, and 50 stamps of 10,000 groups that were asked for take 0.17 s. Maintenance and
-# every start add commits without one.
+# The search for a stamp looks at this many of a table's newest commits first, and then at all: reading the whole log
+# takes a second per thousand commits, and 50 stamps with 10,000 groups that were asked about take 0.17 s. Maintenance
+# and every start add commits without one.
 _SEARCHES = (2, 50, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """Which batch it was, its clock, what it read and what it could not."""
+    """A batch: its number, its clock, what it read and what it could not read."""
 
     query_id: str = ""
-    """Written for readers of an earlier version, which ask for it."""
+    """Written for readers of an earlier version, which require it."""
     batch_id: int
-    """Spark's number of it; a new checkpoint begins with 0 again."""
+    """Spark's number of the batch; a new checkpoint starts again with 0."""
     at_ms: int
     """The batch's clock: ms since the epoch, read once, by the batch's first write."""
     behind: tuple[int, ...] = ()
     """Partitions of the offsets topic that are not read to their end, or not now: their groups are provisional."""
     reason: str | None = None
-    """Why they are, in words; null when there are none."""
+    """Why these partitions are behind; null if there are none."""
     held: str | None = None
-    """Why no plan is made for any group; null when plans are made."""
+    """Why no group gets a plan; null if groups get plans."""
     is_clock_behind: bool = False
-    """That is why, and it ends only when somebody sets the clock."""
+    """Whether the clock is the reason; then somebody has to set it."""
     cluster_id: str = ""
     """Kafka's id of the cluster."""
     filters: str = ""
-    """What identifies the patterns of topics and groups that were taken."""
+    """Identifies the patterns of topics and groups."""
     positions: Mapping[PartitionKey, Position] | None = None
-    """How far each partition was read after the batch; null in tables of a version that did not keep it here."""
+    """Position in each partition after the batch; null in tables of a version that did not keep it here."""
     spans: tuple[Span, ...] = ()
     """What the batch read."""
     reread: tuple[PartitionKey, ...] = ()
-    """Partitions that it began to read from their log start."""
+    """Partitions that the batch began to read from their log start."""
     brokers: int | None = None
-    """Live ones when the batch listed topics; null when that is unknown."""
+    """Live brokers when the batch listed topics; null if that is unknown."""
     beheaded: tuple[PartitionKey, ...] = ()
     """Those of `reread` whose logs have lost their beginning (`positions.Intake`)."""
     remarks: tuple[str, ...] = ()
-    """What an operator should know of the rows, or of how they are read, though it keeps nothing from working."""
+    """Remarks for an operator on the rows, or on how they are read; none of them stops anything."""
     versions: Mapping[str, int] = field(default_factory=dict)
     """Versions of the tables that `partition_lag` was written with."""
     tick: int = 0
     """Names the batch in Spark's checkpoint (`source.offset`); 0 in tables of a version that read without a source."""
     distrusted: tuple[tuple[str, int, str], ...] = ()
-    """Partitions (topic, number) to be read again from their start by the next batch that can, and why."""
+    """Partitions (topic, number) that the next possible batch reads again from their start, and why."""
     followed: tuple[PartitionKey, ...] = ()
-    """Partitions whose leader answered this batch, so that nothing is missed until the next one."""
+    """Partitions whose leader answered this batch, so that the next one misses nothing."""
     tombstones_kept_ms: Mapping[str, int | None] = field(default_factory=dict)
     """`delete.retention.ms` of the topics that are read, as known then; null where it is unknown."""
     asked: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """By group whose coordinator has named the commits that were known: when it did last, and since when it always did;
-    ms."""
+    """For each group whose coordinator has repeated the known commits: when it last did, and since when it has always
+    done so; ms."""
     parallelism: int = 1
     """Tasks that Spark could run at once."""
 
     def age_s(self, now_ms: int) -> float:
-        """How long ago its clock was read, not below 0: clocks of two hosts may differ by more than a batch is old."""
+        """Age of the batch by its clock, at least 0: clocks of two hosts may differ by more than that."""
         return max(0.0, (now_ms - self.at_ms) / 1000)
 
     def to_json(self) -> str:
@@ -92,7 +92,7 @@ class Stamp:
 
     @classmethod
     def from_json(cls, text: str) -> "Stamp":
-        """The stamp that `to_json` wrote, or an earlier version; what a later one adds is left out."""
+        """The stamp that `to_json` of this or an earlier version wrote. Fields of later versions are ignored."""
         known = {one.name for one in fields(cls)}
         given: dict[str, Any] = {name: value for name, value in json.loads(text).items() if name in known}
         positions = given.get("positions")
@@ -116,9 +116,9 @@ class Stamp:
 
 
 def newest_stamp(handle: DeltaTable) -> Stamp | None:
-    """The newest stamp in a table's log, or null when no batch has written it yet.
+    """The newest stamp in a table's log, or None if no batch has written the table yet.
 
-    Maintenance cuts the log after its retention, and the stamp with it where nothing was written since.
+    Maintenance truncates the log after its retention, and removes the stamp if nothing has been written since.
 
     Raises:
         StoreError: The newest `userMetadata` is no stamp.

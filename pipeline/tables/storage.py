@@ -1,8 +1,8 @@
-"""Storage: whether the tables can be written now, and which failures say that they cannot.
+"""Storage: whether the tables can be written now, and which failures mean that they cannot.
 
-A disk that is full, a mount that is read-only and a store that does not answer are outages, as Kafka's are: somebody
-ends them, and what was begun is done again. They are looked for before each write, since some libraries take a write
-that fails half way badly: the writer of Parquet files panics on a full disk.
+A full disk, a read-only mount and a store that does not answer are outages, as Kafka's are: they end, and the batch is
+repeated. lagwise checks for them before each write, because some libraries do not survive a write that fails half way:
+the writer of Parquet files panics on a full disk.
 """
 
 import errno
@@ -30,9 +30,9 @@ _SAYS_SO = re.compile(
     re.IGNORECASE,
 )
 _CAUSES = re.compile(r"\s*\n\s*(?:\x1b\[[0-9;]*m)*↳(?:\x1b\[[0-9;]*m)*\s*")
-"""How delta-rs puts what has caused an error below it."""
+"""Line breaks before the causes that delta-rs lists below an error."""
 _REQUEST = re.compile(r"Error performing \w+ \S+ in \S+")
-"""The request that delta-rs names: an address and a duration hold words and numbers that say nothing of what failed."""
+"""The request in an error of delta-rs. Words and numbers in its address and duration say nothing about the failure."""
 _REFUSES = re.compile(
     r"403 Forbidden|<Code>(?:AccessDenied|AllAccessDisabled|QuotaExceeded)</Code>"
     r"|AWS Error (?:ACCESS_DENIED|UNKNOWN \(HTTP status 403\))"
@@ -44,7 +44,7 @@ _MOST_TEXT = 200
 
 
 def trouble(place: str) -> str | None:
-    """Why nothing can be written to a folder now; None when it can, and for what is no folder of this host.
+    """Why a folder cannot be written now; None if it can, or if the place is no folder of this host.
 
     Writes a small file, and removes it.
     """
@@ -70,7 +70,7 @@ def trouble(place: str) -> str | None:
 
 
 def why_full(place: str) -> str | None:
-    """Why the disk of a folder takes no more batch; None when it does, and for what is no folder of this host."""
+    """Why the disk of a folder has no room for a batch; None if it has, or if the place is no folder of this host."""
     folder = folder_of(place)
     if folder is None:
         return None
@@ -107,12 +107,12 @@ def _why_read_only(place: str) -> str | None:
 
 
 def trouble_of(error: BaseException, *, has_been_written: bool = False) -> str | None:
-    """What a failure says of the storage, in one line; None when it says nothing of it.
+    """The trouble with the storage that a failure reports, in one line; None if it reports none.
 
     Args:
         error: The failure.
-        has_been_written: This process has written to the tables. A store that refuses it now (a policy, a quota) is
-            read-only, as a disk may be; one that always has was given a wrong key.
+        has_been_written: Whether this process has written to the tables. If so, a store that now refuses writes (a
+            policy, a quota) is read-only, as a disk may be; if not, the key may be wrong.
     """
     seen: BaseException | None = error
     while seen is not None:

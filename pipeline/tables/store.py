@@ -62,7 +62,7 @@ class Store:
         self.storage_options = dict(storage_options or {})
 
     def under(self, term: int) -> "Store":
-        """The same tables, to be written under this term."""
+        """A store that writes the same tables under this term."""
         return Store(self.root, term=term, storage_options=self.storage_options)
 
     def path(self, name: str) -> str:

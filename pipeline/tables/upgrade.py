@@ -1,4 +1,4 @@
-"""Store: tables of earlier versions become tables of this one, in place, by the driver that owns them.
+"""Store: the driver that owns the tables upgrades those of earlier versions in place.
 
 Each table is rewritten by one Delta commit, which says the version as well (`versions`). A driver that is killed
 before it leaves the table as it was, plus files that maintenance removes; the next one begins again. One that is
@@ -29,10 +29,10 @@ _SAID_EVERY_S = 10.0
 
 
 def upgrade(store: Store, on_progress: Callable[[], None]) -> None:
-    """Bring every table to the version that this lagwise writes; those that have it are left alone.
+    """Bring every table to the version that this lagwise writes; skip tables that have it.
 
     Args:
-        store: Open under the term of this driver.
+        store: Store, open under the term of this driver.
         on_progress: Called now and then while a table is rewritten.
     """
     for table in TABLES:
@@ -83,7 +83,7 @@ def _rows(
     changes: tuple[Change, ...],
     on_progress: Callable[[], None],
 ) -> pa.RecordBatchReader:
-    """All rows with the columns of today, a part of them in memory at a time."""
+    """All rows, with the columns of this version, in parts that fit into memory."""
     handle = opened.handle
     schema = _schema(handle, table, changes)
     stored = set(Schema.from_json(handle.schema().to_json()).to_arrow().names)
@@ -95,7 +95,7 @@ def _rows(
         )
         for field in schema
     }
-    # Of the version whose files the commit replaces: no row is lost or doubled, whoever commits meanwhile.
+    # Read the version whose files the commit replaces, so that no row is lost or doubled if others commit meanwhile.
     rows = opened.dataset()
     read = rows.scanner(columns=columns).to_reader()
     return pa.RecordBatchReader.from_batches(
@@ -104,7 +104,7 @@ def _rows(
 
 
 def _schema(handle: DeltaTable, table: Table, changes: tuple[Change, ...]) -> pa.Schema:
-    """Today's columns, and after them those that only another version knows."""
+    """The columns of this version, followed by those that only another version knows."""
     gone = {name for change in changes for name in change.dropped}
     present = StructType.fromJson(json.loads(handle.schema().to_json()))
     known = set(table.schema.fieldNames())

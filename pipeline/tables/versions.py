@@ -28,7 +28,7 @@ class Change:
     table: str
     version: int
     what: str
-    """In words, for the log."""
+    """Description for the log."""
     computed: Mapping[str, pc.Expression] = field(default_factory=dict)
     """Columns of the new version by what they are made of; a column that is not named keeps its values."""
     dropped: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""One group, timed on both sides: Kafka's assignor inside of Java, ours from arrays and from Python objects."""
+"""One group, timed on both sides: Kafka's assignor inside Java, ours from arrays and from Python objects."""
 
 import statistics
 from collections.abc import Iterator, Mapping
@@ -27,10 +27,10 @@ _MOST_REBALANCES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """How often a group is assigned."""
+    """Numbers of assignments."""
 
     warm_up: int
-    """For Java, which compiles what it has run a while; ours is warm after three."""
+    """Untimed runs first, for Java, which compiles hot code; ours is warm after three."""
     times: int
 
 
@@ -58,7 +58,7 @@ class Kafka:
 
     @classmethod
     def cold_ms(cls, shape: Shape, assignor: str) -> float:
-        """Milliseconds of the first assignment in a process of its own: what a leader takes that seldom rebalances."""
+        """Milliseconds of the first assignment in a new process, as for a leader that seldom rebalances."""
         with cls.started() as cold:
             milliseconds, _ = cold._ask(shape, assignor, _ONCE)
         return milliseconds
@@ -114,6 +114,6 @@ def from_objects(shape: Shape, name: str, options: Mapping[str, object], runs: R
 
 
 def _handed_out(group: Group, name: str, options: Mapping[str, object]) -> Assignment:
-    """What members are told; Kafka's cooperative assignor withholds too what others still own."""
+    """The members' assignment; Kafka's cooperative assignor also withholds what others still own."""
     target = strategy(name).assign(group, options)
     return next_step(group, target) if name == "cooperative-sticky" else target

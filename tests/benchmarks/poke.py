@@ -100,7 +100,7 @@ def _question(one: World, target: Owned) -> Question:
 
 
 def _owned(one: World) -> Owned:
-    """What the members say that they have."""
+    """The partitions that the members report."""
     return {member.now.member_id: member.now.owned for member in one.members.all}
 
 

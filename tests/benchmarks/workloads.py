@@ -1,4 +1,4 @@
-"""What a group lives through in an hour, as a film: one frame every ten seconds, the same for every policy.
+"""An hour in the life of a group as a film: one frame every ten seconds, the same for every policy.
 
 Each generator is a rule with a seed; none holds recorded data. The random walk is the one of Landau et al.
 (arXiv 2206.11170): the write rate of each partition steps up or down by as much as `delta` of its range and is
@@ -153,7 +153,7 @@ def growing_topic(rng: np.random.Generator, frames: int) -> Workload:
 
 
 def unknown_offsets(rng: np.random.Generator, frames: int) -> Workload:
-    """The backlog, but of a tenth of the partitions no commit is known for twenty minutes."""
+    """The backlog, but the commits of a tenth of the partitions are unknown for twenty minutes."""
     piled = backlog(rng, frames)
     known = piled.known.copy()
     known[: 1200 // FRAME_S, rng.permutation(PARTITIONS) < PARTITIONS // 10] = False
@@ -181,17 +181,17 @@ FEW: tuple[Generator, ...] = (backlog, hot_spots, slow_member, dead_members)
 
 
 def pareto_rates(rng: np.random.Generator, utilisation: float) -> Floats:
-    """P heavy-tailed rates that add up to this part of the members' capacity, the largest ones cut."""
+    """P heavy-tailed rates that add up to this share of the members' capacity, with the largest ones capped."""
     return _scaled(np.minimum(rng.pareto(1.3, PARTITIONS) + 0.05, 40.0), utilisation)
 
 
 def zipf_rates(rng: np.random.Generator, utilisation: float) -> Floats:
-    """P rates of which the k-th largest is 1/k of the largest."""
+    """P rates; the k-th largest is 1/k of the largest."""
     return _scaled(rng.permutation(1.0 / np.arange(1, PARTITIONS + 1)), utilisation)
 
 
 def _scaled(weights: Floats, utilisation: float) -> Floats:
-    """What the largest rates are cut by, the others get."""
+    """Cap the largest rates and give the excess to the others."""
     total = utilisation * MEMBERS * CAPACITY
     rates: Floats = weights / weights.sum() * total
     while rates.max() > _LARGEST_RATE:
@@ -202,7 +202,7 @@ def _scaled(weights: Floats, utilisation: float) -> Floats:
 
 
 def _steady(name: str, rates: Floats, frames: int) -> Workload:
-    """Nothing changes: what the generators start from."""
+    """A workload in which nothing changes; the generators start from it."""
     always = np.ones((frames, PARTITIONS), np.bool_)
     return Workload(
         name=name,

@@ -118,7 +118,7 @@ READING = (
     ),
     Rule(
         number=f"{CONTROL}, 3",
-        sentence="Follow no record whose group_protocol is another than classic.",
+        sentence="Follow no record whose group_protocol is not classic.",
         check=_of_another_protocol,
     ),
     Rule(

@@ -1,4 +1,4 @@
-"""Tables in a bucket of S3: a store that loses the answers to commits that it has made.
+"""Tables in an S3 bucket: a store that makes commits and loses the answers to them.
 
 Nothing is lost, nothing is written twice, and no term writes after a later one. Credentials come from the environment.
 """
@@ -26,7 +26,7 @@ _WRITTEN_BY_BATCHES = ("topic_offsets", "partition_lag", "consumer_groups")
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    """With the way to it in the environment, for this process and those that it starts."""
+    """A store whose address is in the environment of this process and of its children."""
     with (
         object_store(tmp_path_factory.mktemp("store")) as running_store,
         pytest.MonkeyPatch.context() as environment,
@@ -37,7 +37,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 
 
 class Reached(NamedTuple):
-    """A store by another way than that of who looks at it."""
+    """A store that the job reaches through the proxy, and the test directly."""
 
     store: ObjectStore
     proxy: StoreProxy
@@ -45,7 +45,7 @@ class Reached(NamedTuple):
 
 
 class Commits(ForgetfulJob):
-    """Forged commits, a job whose tables are in the bucket, and who reads them by the short way."""
+    """Forged commits, a job whose tables are in the bucket, and a reader that bypasses the proxy."""
 
     def __init__(self, bootstrap: str, folder: Path, endpoint: str, store: ObjectStore, name: str) -> None:
         super().__init__(bootstrap, folder)
@@ -62,7 +62,7 @@ class Commits(ForgetfulJob):
 
     @property
     def of_job(self) -> Config:
-        """What the job is given."""
+        """Configuration of the job."""
         return self.config().model_copy(update={"tables": self.way})
 
 
@@ -90,7 +90,7 @@ def _has_all(reached: Reached, job: RunningJob, *, what: str) -> None:
 
 def test_commits_whose_answers_are_lost_are_made_once(reached: Reached) -> None:
     world, proxy = reached.world, reached.proxy
-    # That it is made, that it gets to know the term, and the first batch.
+    # The creation of the table, the write of the term, and the first batch.
     proxy.lose_answers(*(f"/{table.name}/_delta_log/" for table in TABLES for _ in range(3)))
     with running(world.of_job, rests=False) as job:
         _has_all(reached, job, what="the first commits")

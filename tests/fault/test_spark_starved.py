@@ -1,4 +1,4 @@
-"""A job whose executors fit into no worker: it says so within a minute, and ends when it is told to."""
+"""A job whose executors fit into no worker reports it within a minute, and ends when told to."""
 
 import time
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_job_that_gets_no_executors_says_so_and_hears_that_it_is_to_end(tmp_path
         bootstrap = broker.bootstrap_servers
         create_topics(bootstrap, {"t": 1})
         create_offsets_topic(bootstrap)
-        # So many records are read by tasks.
+        # Enough records that tasks read them.
         inject(bootstrap, many_commits(groups=60, topics=10, partitions=100, rounds=1))
         config = tmp_path / "lagwise.toml"
         config.write_text(

@@ -209,7 +209,7 @@ def test_tables_of_the_one_source_go_on_with_the_other(seen: Seen, tmp_path: Pat
 
         assert _same(job.rows("partition_lag")) == _same(seen.lags), offsets
         assert not any(row["provisional"] for row in job.rows("partition_lag")), offsets
-        # What coordinators do not tell is not kept from the records either.
+        # Values from records that coordinators do not report are dropped, too.
         is_dated = {
             row["commit_timestamp"] is not None
             for row in job.rows("partition_lag")

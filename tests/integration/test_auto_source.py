@@ -1,4 +1,4 @@
-"""`source.offsets = "auto"`: the topic's right is taken away and given back while the job runs, on a broker with ACLs.
+"""`source.offsets = "auto"`: the right to the topic is revoked and granted again while the job runs, on a broker with ACLs.
 
 At no moment does a row say a commit that was not made or another lag, or goes back to an earlier commit, unless it says
 that it is provisional.
@@ -49,7 +49,7 @@ RIGHTS: tuple[Right, ...] = (
 
 
 class Member:
-    """A member of the group, which has one of two partitions commit; and what the rows may say by that.
+    """A member of the group, which commits in one of two partitions; and the values that rows may then have.
 
     Attributes:
         committed: The newest commit.
@@ -83,7 +83,7 @@ class Member:
         self._consumer.close()
 
     def row(self, job: RunningJob) -> dict[str, Any]:
-        """That of the partition with commits; empty while there is none."""
+        """The row of the partition with commits; empty while there is none."""
         row = job.lags(GROUP).get((WATCHED, 0), {})
         committed = row.get("committed_offset") or 0
         is_as_committed = committed <= self.committed and row.get("lag") in {END - committed, None}
@@ -179,7 +179,7 @@ def test_right_to_the_topic_that_goes_and_comes_back_changes_the_source_and_no_f
         if left:
             guarded.allow(USER, *left)
         job.wait(lambda: is_asked(job), what="the coordinator's answer")
-        # The offset is that of the record: when it was committed last nobody knows any more.
+        # The offset is that of the record, but the time of its newest commit is now unknown.
         assert (member.row(job)["commit_timestamp"], generation(job)) == (None, None)
         assert any("coordinators are asked because" in why for why in health_of(job).reasons)
         member.commit(member.committed + 10)

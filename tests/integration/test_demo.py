@@ -234,7 +234,7 @@ def test_time_is_up_so_long_after_the_first_batch_and_without_a_jdk_no_group_is_
     assert (demo.returncode, errors) == (0, "")
     missing = [line for line in said if "in Java" in line]
     assert missing == [
-        f"no group in Java: {program} is a Java without javac, which lagwise's jar for consumers is made with: install a JDK 17, on Debian and Ubuntu with sudo apt-get install openjdk-17-jdk-headless\n"
+        f"no group in Java: {program} is a Java without javac, which builds lagwise's jar for consumers: install a JDK 17, on Debian and Ubuntu with sudo apt-get install openjdk-17-jdk-headless\n"
     ]
     assert "invoicing" not in rest
     # How many of the groups the first batch has found depends on how far it got.

@@ -1,4 +1,4 @@
-"""A poke on a real broker: the plan is taken at once, only its moves are revoked, and nobody else is touched."""
+"""A poke on a real broker: it takes the plan at once, revokes only what the plan moves, and touches no other group."""
 
 import signal
 import subprocess
@@ -56,7 +56,7 @@ def topics(bootstrap: str) -> set[str]:
 
 @contextmanager
 def table_of(one: World) -> Iterator[Any]:
-    """The group's row, as it is now."""
+    """The group's current row."""
     with closing(GroupLog(one.group.bootstrap)) as log:
 
         def row() -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_member_is_in_no_table_while_it_is_there_nor_when_it_is_killed(broker: E
         beside = row()
         assert (beside["members"], beside["state"]) == (before["members"], "Stable")
         assert one.group.owned().items() >= base.items()
-        # A plan is for exactly its members, so the next one waits until the broker takes the dead one out.
+        # A plan fits exactly its members, so the next one waits until the broker removes the dead one.
         target = uneven(base)
         one.publish(base, target, epoch=1)
         outcome = _in_process(question(one.group.bootstrap, "killed", *target))
@@ -167,7 +167,7 @@ def test_group_that_is_classic_again_is_not_converted(broker: EmbeddedBroker) ->
 
         outcome = _in_process(question(broker.bootstrap_servers, "classic", member_id))
 
-        assert outcome == Outcome(why_not="the group is a classic one now")
+        assert outcome == Outcome(why_not="the group no longer uses group.protocol=consumer")
         found = described(broker.bootstrap_servers, "classic")
         assert found is not None
         assert (found.type.name, len(found.members)) == ("CLASSIC", 1)
@@ -176,7 +176,7 @@ def test_group_that_is_classic_again_is_not_converted(broker: EmbeddedBroker) ->
 def test_read_on_the_group_is_the_only_further_right_that_it_takes(secured: Secured) -> None:
     create_topics(secured.open_servers, {"of-the-poked": 2})
     secured.add_user("poker")
-    # As lagwise has: without it a coordinator describes no group of such topics.
+    # lagwise has this right: without it a coordinator does not describe a group with such topics.
     secured.allow("poker", (AclOperation.DESCRIBE, ResourceType.TOPIC, "of-the-poked"))
     with Members() as members:
         member = members.add(

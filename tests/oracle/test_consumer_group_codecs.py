@@ -49,7 +49,7 @@ from tests.support.groups.consumer_group_values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Codec:
-    """Our codec of a record's value, random values, and a value as Kafka's generated converters write it."""
+    """Our codec of a record's value, random values, and their form for Kafka's generated converters."""
 
     record_type: RecordType
     values: st.SearchStrategy[Any]
@@ -207,7 +207,7 @@ def test_damaged_key_is_read_as_kafka_reads_it_or_refused(
         ours = decode_record_key(written)
     except DecodeError:
         return
-    # Damage may make it another type, whose value this is not.
+    # Damage may turn the key into one of another type, which does not fit this value.
     if ours.record_type is codec.record_type:
         assert _key_json(ours) == _decoded(kafka, written, value)["key"]
 
@@ -239,7 +239,7 @@ def _of_version_0(rest: bytes) -> bytes:
 
 
 def _key_json(key: RecordKey) -> dict[str, Any]:
-    """A key as Kafka's generated converters write it."""
+    """A key in the form of Kafka's generated converters."""
     if key.record_type not in NAMED_TYPES:
         return {"groupId": key.group_id}
     is_regex = key.record_type is RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION

@@ -1,4 +1,4 @@
-"""Alerts ask for what is there, and say what to do."""
+"""Alerts use only metrics that exist, and say what to do."""
 
 import re
 
@@ -18,7 +18,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Exposed:
 
 
 def unknown_in(expr: str, known: Exposed) -> set[str]:
-    """Names of metrics that nobody exposes, and labels that they do not have."""
+    """Metrics in the expression that do not exist, and labels that they do not have."""
     names = used(expr)
     of_metric = {
         f"{metric}{{{label}}}"
@@ -31,7 +31,7 @@ def unknown_in(expr: str, known: Exposed) -> set[str]:
 
 
 def labels_of(expr: str, known: Exposed) -> frozenset[str]:
-    """All that a result of the expression can have."""
+    """All labels that a result of the expression can have."""
     return TARGET.union(*(known.get(metric, frozenset()) for metric, _ in used(expr).selectors))
 
 
@@ -79,7 +79,7 @@ def test_alerts_on_figures_of_groups_rest_on_fresh_tables_of_the_same_cluster() 
 
 
 def test_no_alert_and_no_silence_takes_two_clusters_for_one() -> None:
-    """`up` and what a driver says of itself have no label `cluster`."""
+    """`up` and the metrics of a driver have no label `cluster`."""
     lists = {
         names
         for file in ("alerts.yaml", "alertmanager.yaml")

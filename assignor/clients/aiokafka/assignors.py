@@ -1,6 +1,6 @@
-"""Assignors for `partition_assignment_strategy` of aiokafka: the strategies of this package, and its plans.
+"""Assignors for `partition_assignment_strategy` of aiokafka: the strategies of this package, and plans.
 
-Following a control topic takes ten lines::
+It takes ten lines to follow a control topic::
 
     async with Following(cluster="local", group_id="billing", bootstrap_servers=servers) as following:
         consumer = AIOKafkaConsumer(
@@ -11,10 +11,10 @@ Following a control topic takes ten lines::
         await consumer.start()
         async for record in consumer: ...
 
-This client knows the eager protocol only; its members may share a group with cooperative ones of `kafka_python`,
-and say so in their user data. Let the list have this one entry, but while a group changes over: for a list, the client
-sends one request to join after the other, each with one more entry, and every one that is accepted makes the whole
-group rebalance. Those that are refused, because others do not list that entry, it passes over.
+This client supports only the eager protocol; its members may share a group with cooperative ones of `kafka_python`,
+and state this in their user data. List only this one entry, except while a group migrates: for a longer list the
+client sends one request to join after another, each with one more entry, and each accepted request makes the whole
+group rebalance. It ignores refusals, which come when other members do not list the entry.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
     Args:
         membership: What the member remembers.
         before_leading: Awaited by a leader before it assigns.
-        ask_lag: Asks for the lag of the topics that the members read; None where nobody knows.
+        ask_lag: Returns the lags of the topics that the members read, or None if they are unknown.
     """
 
     def __init__(
@@ -81,15 +81,15 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
     def assign(
         self, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]
     ) -> dict[str, ConsumerProtocolMemberAssignment]:
-        """What the leader hands out, by member id; part of the client's interface.
+        """The leader's assignment, by member id; part of the client's interface.
 
         Raises:
-            NotAttachedError: The client did not wait for what `metadata` had it wait for.
+            NotAttachedError: The client did not run the preparation that `metadata` installed.
         """
-        # What the client has decoded lacks what members own, which a cooperative one goes on reading.
+        # The client's decoded subscriptions lack the partitions that members own, and cooperative ones keep reading.
         joined = self._joined
         if {member.member_id for member in joined} != set(members):
-            raise NotAttachedError(f"assignor {self.name} was not told what the members of its group own")
+            raise NotAttachedError(f"assignor {self.name} does not know what the members of its group own")
         return {
             member_id: ConsumerProtocolMemberAssignment(0, [(t, list(n)) for t, n in placed.items()], data)
             for member_id, (placed, data) in self._lead(
@@ -98,7 +98,7 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
         }
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """Take in the leader's answer; part of the client's interface."""
+        """Accept the leader's answer; part of the client's interface."""
         placed = {topic: tuple(numbers) for topic, numbers in assignment.assignment}
         self._take_in(placed, assignment.user_data, generation_of(self._attached()))
 
@@ -118,8 +118,8 @@ class StrategyAssignor(MemberAssignor):
     It needs `attach` before the consumer is started.
 
     Args:
-        name: Name of the strategy. Those that weigh lag are refused; `lag-aware` is `LagAwareAssignor`.
-        past: Of another entry of the same consumer's list, to keep partitions when the group goes over to this one.
+        name: Name of the strategy. Strategies that read lag are refused; for `lag-aware` use `LagAwareAssignor`.
+        past: `past` of another entry in the consumer's list, to keep partitions when the group changes to this one.
 
     Raises:
         UnknownStrategyError: There is no such strategy, or it needs lag.
@@ -130,7 +130,7 @@ class StrategyAssignor(MemberAssignor):
         self._strategy_name = name
 
     def under_old_name(self) -> MemberAssignor:
-        """The same under its former name, `lagwise-<strategy>`: list it behind this one for a rolling bounce.
+        """The same strategy under its former name, `lagwise-<strategy>`. List it after this one for a rolling bounce.
 
         It is attached with this one.
         """

@@ -30,7 +30,7 @@ _ANSWER_WITHIN_S = 5.0
 _READER: Mapping[str, Any] = {
     "group_id": None,
     "auto_offset_reset": "earliest",
-    # The job publishes in transactions: an aborted plan is none.
+    # The job publishes in transactions, and an aborted plan must not be followed.
     "isolation_level": "read_committed",
 }
 
@@ -38,19 +38,19 @@ _READER: Mapping[str, Any] = {
 class Background:
     """Feeds the state of a control topic and sends acknowledgements, from `start` to `close`.
 
-    Whatever goes wrong is said once; the reader begins anew, later and later, and an acknowledgement is as if lost on
-    the way: the job sees the assignment in the group's metadata all the same.
+    Each failure is logged once. The reader starts again after pauses that grow. An acknowledgement that cannot be sent
+    is dropped: the job still sees the assignment in the group's metadata.
 
     Args:
-        state: Is fed.
-        control_topic: Where the plans are.
-        acks_topic: Where acknowledgements go; None to drop them.
-        acks: What is to be acknowledged, oldest first; is emptied.
+        state: State of the control topic, which the reader updates.
+        control_topic: Topic of the plans.
+        acks_topic: Topic for acknowledgements; None to drop them.
+        acks: Acknowledgements to send, oldest first; sent ones are removed.
         look: Called several times a second, also while the topic cannot be read.
         connection: Settings of `AIOKafkaConsumer`.
 
     Raises:
-        TypeError: A setting that `AIOKafkaConsumer` does not have.
+        TypeError: `AIOKafkaConsumer` does not have one of the settings.
     """
 
     def __init__(
@@ -75,21 +75,21 @@ class Background:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin."""
+        """Start the tasks."""
         self._tasks = [asyncio.create_task(run()) for run in (self._read, self._steer, self._send)]
 
     async def close(self) -> None:
-        """End."""
+        """Stop the tasks."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
-            # Waited for without raising what they raise: a cancellation of the caller must not be taken for theirs.
+            # `wait` does not raise their exceptions, so a cancellation of the caller is not mistaken for theirs.
             await asyncio.wait(self._tasks)
         if self._writer is not None:
             await self._quietly(self._writer.stop())
 
     async def wait_for(self, epoch: int, within_s: float) -> None:
-        """Return once that epoch was read, after the timeout, or at once where the topic cannot be read."""
+        """Return once that epoch has been read, after the timeout, or at once if the topic cannot be read."""
         async with self._fed:
             arrived = self._fed.wait_for(lambda: self._state.epoch >= epoch or not self._is_reading)
             with contextlib.suppress(asyncio.TimeoutError):
@@ -103,7 +103,7 @@ class Background:
                 reader = AIOKafkaConsumer(**{**self._connection, **_READER})
                 await self._read_with(reader)
             except Exception as error:  # noqa: BLE001 - whatever it is, the consumer goes on
-                # It has worked until now, so it may work again at once.
+                # It has worked until now, so it may work again soon.
                 retry_after_s = RETRY_AFTER_S if self._is_reading else retry_after_s
                 self._reading.begins(error)
             finally:
@@ -114,10 +114,10 @@ class Background:
             retry_after_s = min(2 * retry_after_s, RETRY_AT_MOST_S)
 
     async def _read_with(self, reader: Any) -> None:
-        """Read the topic from its beginning, until something is wrong.
+        """Read the topic from its beginning, until something fails.
 
-        The client raises nothing where brokers are silent or a topic is gone, so it is asked for the end of the topic
-        from time to time, which has an answer in time or not.
+        The client raises nothing when brokers are silent or the topic is gone. So it is asked for the end of the topic
+        from time to time, with a timeout.
         """
         loop = asyncio.get_running_loop()
         await within(2 * _ANSWER_WITHIN_S, self._subscribe(reader))
@@ -137,7 +137,7 @@ class Background:
 
     async def _subscribe(self, reader: Any) -> None:
         await reader.start()
-        # Asked for by its name, the broker might make it.
+        # A request for the topic by name could make the broker create it.
         if self._control_topic not in await reader.topics():
             raise not_there(self._control_topic)
         reader.subscribe([self._control_topic])
@@ -173,7 +173,7 @@ class Background:
                     await within(2 * _ANSWER_WITHIN_S, self._acknowledge(ack))
                 except Exception as error:  # noqa: BLE001 - as above
                     self._acknowledging.begins(error)
-                    # The next one goes by a new producer: this one may hold on to what it could not send.
+                    # The next acknowledgement gets a new producer: this one may still hold what it could not send.
                     writer, self._writer = self._writer, None
                     if writer is not None:
                         await self._quietly(writer.stop())
@@ -204,5 +204,5 @@ class Background:
 
 def _writer(connection: Mapping[str, Any]) -> dict[str, Any]:
     known = inspect.signature(AIOKafkaProducer).parameters
-    # Short, so that an acknowledgement that cannot be sent is given up before the next.
+    # Short, so that an acknowledgement that cannot be sent is dropped before the next one.
     return {**{name: connection[name] for name in connection if name in known}, "request_timeout_ms": 5000}

@@ -18,24 +18,24 @@ from assignor.clients.plugin.membership import following
 class Following:
     """Applies the plans of a control topic to the group of one consumer, each by one rebalance.
 
-    Enter it where the consumer runs: the control and acks topics have tasks of their own, on the same event loop, so
-    whatever becomes of them, the consumer goes on. Nothing is waited for when it is entered.
+    Enter it where the consumer runs. The control and acks topics have tasks of their own on the same event loop, so
+    the consumer continues whatever happens to them. Entering waits for nothing.
 
     Args:
         cluster: Name of the cluster in the control records.
         group_id: The consumer's group.
-        control_topic: Where the plans are.
-        acks_topic: Where the member says what became of them; None to say nothing.
-        connection: Settings of `AIOKafkaConsumer` for the reader of the control topic: servers, security. Those
-            that a producer has as well are also the settings of the writer of acknowledgements.
+        control_topic: Topic of the plans.
+        acks_topic: Topic for the member's acknowledgements; None to send none.
+        connection: Settings of `AIOKafkaConsumer` for the reader of the control topic: servers, security. The writer
+            of acknowledgements uses those that a producer has, too.
 
     Attributes:
-        assignor: The entry for `partition_assignment_strategy`, of this consumer only.
-        assignors: A whole list for it while a group of plain consumers comes over: that entry, and behind it those of
+        assignor: The entry for `partition_assignment_strategy` of this consumer.
+        assignors: A list for that setting while a group of plain consumers migrates: this entry, followed by those of
             KIP-726. This client sends a request to join for each.
 
     Raises:
-        TypeError: A setting that `AIOKafkaConsumer` does not have.
+        TypeError: `AIOKafkaConsumer` does not have one of the settings.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Following:
         )
 
     def attach(self, consumer: AIOKafkaConsumer) -> None:
-        """Tell the assignors their consumer, before it is started."""
+        """Give the assignors their consumer, before it is started."""
         self.assignor.attach(consumer)
 
     async def __aenter__(self) -> "Following":
@@ -76,7 +76,7 @@ class Following:
         await self._background.close()
 
     def _look(self) -> None:
-        # Under a join the generation is still the old one, and the plan may be the very reason for that join.
+        # During a join the generation is still the old one, and the plan may be the reason for that join.
         if not self.assignor.is_joining and self._membership.wants_rejoin(now_ms()):
             self.assignor.rejoin()
 

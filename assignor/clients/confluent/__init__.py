@@ -1,11 +1,11 @@
 """A consumer of confluent-kafka whose group takes over the plans of the control topic.
 
-Imports `clients.follower` and confluent-kafka. Start with `follower`, the user's face; `steering` drives the state
-machine, `reading` knows what is read and how far, `topics` writes acknowledgements and `reader` reads them and plans,
-`config` says what the consumer must be set to.
+Imports `clients.follower` and confluent-kafka. Start with `follower`, the user's interface; `steering` drives the state
+machine, `reading` tracks partitions and positions, `topics` writes acknowledgements, `reader` reads them and plans, and
+`config` holds the settings that the consumer must have.
 """
 
-# ruff: noqa: E402 - another version of the client is refused before an import of it fails without saying why
+# ruff: noqa: E402 - refuse an unsupported version of the client with a reason, before one of its imports fails
 from assignor.clients.client_version import require
 
 require(

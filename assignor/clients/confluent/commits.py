@@ -217,7 +217,7 @@ class Commits:
 
 
 def as_partitions(offsets: Mapping[PartitionKey, int]) -> list[TopicPartition]:
-    """As the client wants them, sorted."""
+    """The offsets in the client's form, sorted."""
     return [TopicPartition(*key, offsets[key]) for key in sorted(offsets)]
 
 

@@ -51,7 +51,7 @@ class Delivered:
             self._count(mine)
             return mine
         # No record of a partition that was given up arrives any more: pause() drops its fetched records.
-        # The dearest line of a batch, 20 ns for each record; `any` over `map` takes a little longer.
+        # The most expensive line of a batch: 20 ns for each record. `any` over `map` takes a little longer.
         if next(filter(Message.error, messages), None) is not None:
             # In a batch librdkafka counts an error as if it were the record of that offset.
             self.take_back()

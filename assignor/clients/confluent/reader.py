@@ -1,12 +1,12 @@
-"""Reads lagwise's topics in a thread of its own, and tells apart when they cannot be read.
+"""Reads lagwise's topics in a thread of its own, and reports when they cannot be read.
 
-A member must not wait for these topics, nor fail with them: whatever happens here ends in `Heard`, which the member
-looks at whenever it likes.
+A member must neither wait for these topics nor fail with them: the reader puts everything into `Heard`, at which the
+member looks whenever it likes.
 
     connecting ── both topics read to their end ──► up ── an error, or no answer ──► away ──► connecting
 
-Acknowledgements are read from a little before the follower was made, or from before the topics were last known to be
-there: older ones cannot name this member, or have been heard. One that is heard twice changes nothing.
+The reader starts with acknowledgements from a little before the follower was created, or before the topics were last
+known to exist: older ones cannot name this member, or have been read already. Reading one twice changes nothing.
 """
 
 import logging
@@ -31,7 +31,7 @@ _ASK_EVERY_S = 5.0
 _RETRY_AFTER_S, _RETRY_AT_MOST_AFTER_S = 1.0, 8.0
 _WAIT_S = 0.5
 _AT_ONCE = 500
-# Clocks differ, and who is late is heard twice.
+# Clocks differ. A larger slack only makes the reader read some acknowledgements twice.
 _SLACK_MS = 60_000
 # librdkafka marks codes of its own with an underscore.
 _UNKNOWN = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
@@ -41,12 +41,12 @@ _FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_
 
 
 class TopicsAwayError(AssignorError):
-    """A topic cannot be read; the text says which, why, and what to do."""
+    """A topic cannot be read; the message says which, why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What to read."""
+    """Topics to read, and the group whose records count."""
 
     control: str
     acks: str
@@ -55,10 +55,10 @@ class Names:
 
 
 class TopicsReader:
-    """Goes on for ever, unless told to end.
+    """Reads until told to end.
 
     Attributes:
-        end: Set it, and the thread ends.
+        end: Set it to end the thread.
     """
 
     def __init__(self, config: Config, names: Names, heard: Heard) -> None:
@@ -70,12 +70,12 @@ class TopicsReader:
         self._credentials: tuple[str, str] | None = None
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Log in with these from now on; a consumer that reads is told by the thread that has it, soon."""
+        """Log in with these from now on. The reader's thread soon passes them to its consumer."""
         self._config = with_credentials(self._config, username, password)
         self._credentials = (username, password)
 
     def start(self) -> threading.Thread:
-        """In a thread that ends with the process."""
+        """Start reading in a daemon thread."""
         thread = threading.Thread(target=self._run, name="lagwise-topics", daemon=True)
         thread.start()
         return thread
@@ -87,7 +87,7 @@ class TopicsReader:
                 with self._connected() as reader:
                     retry_s = _RETRY_AFTER_S
                     self._read_on(reader)
-            except Exception as error:  # noqa: BLE001  # the main of a thread without which following ends for good
+            except Exception as error:  # noqa: BLE001  # without this thread, following would end for good
                 self._say_away(_in_words(error))
                 self.end.wait(retry_s)
                 retry_s = min(2 * retry_s, _RETRY_AT_MOST_AFTER_S)
@@ -112,7 +112,7 @@ class TopicsReader:
                 self._heard.set_up(is_up=False)
 
     def _places(self, reader: Consumer) -> list[tuple[str, int]]:
-        """All partitions of the control topic, and the one of the acks topic that has all of a group."""
+        """All partitions of the control topic, and the one of the acks topic, which holds all records of a group."""
         places = []
         for topic in (self._names.control, self._names.acks):
             found = reader.list_topics(topic, timeout=_ANSWER_WITHIN_S)
@@ -134,7 +134,7 @@ class TopicsReader:
         left, starts = set(ends), dict(self._positions)
         while left and not self.end.is_set():
             left -= self._take(reader)
-            # Where nothing was read, only the end that a fetch has seen proves that it may be.
+            # Where nothing was read, only a fetch that saw the end proves that the partition can be read.
             read = {place for place in left if self._positions[place] > starts[place]}
             left -= {place for place in read if self._positions[place] >= ends[place]}
             if left and clock_s() > deadline:
@@ -151,11 +151,11 @@ class TopicsReader:
                 asked_s = clock_s()
 
     def _ask(self, reader: Consumer) -> None:
-        """Whether both topics are there, and are the ones that are read."""
+        """Return if both topics exist and are the ones being read."""
         ends = self._ends(reader, list(self._positions))
         for place, position in self._positions.items():
             if position > ends[place]:
-                raise TopicsAwayError(_away(place[0], "made anew, or cut"))
+                raise TopicsAwayError(_away(place[0], "recreated or truncated"))
         self._since_ms = now_ms() - _SLACK_MS
 
     def _ends(self, reader: Consumer, places: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
@@ -163,7 +163,7 @@ class TopicsReader:
         return {(found.topic, found.partition): found.offset for found in answers}
 
     def _take(self, reader: Consumer) -> set[tuple[str, int]]:
-        """Hear what has arrived; where the end of a partition was seen."""
+        """Take in the messages that have arrived; return the partitions whose end was reached."""
         credentials, self._credentials = self._credentials, None
         if credentials is not None:
             reader.set_sasl_credentials(*credentials)
@@ -179,7 +179,7 @@ class TopicsReader:
             elif error.code() == _END_SEEN:
                 ended.add(place)
             elif message.topic() is None:
-                # Of a broker; what it means for the topics is asked.
+                # An error of a broker: ask what it means for the topics.
                 self._ask(reader)
             else:
                 _check(str(message.topic()), error)
@@ -190,7 +190,7 @@ class TopicsReader:
         if place[0] == self._names.acks:
             self._heard.feed_ack(message.key(), message.value())
         else:
-            # What is read has a list; the type knows the dict that a producer may give as well.
+            # Consumed messages have a list; the type also allows the dict that a producer may pass.
             headers = cast("list[tuple[str, str | bytes | None]]", message.headers() or [])
             self._heard.feed_plan(message.key(), message.value(), headers)
 
@@ -206,7 +206,7 @@ class TopicsReader:
 
 
 def _answers(reader: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:
-    """Offsets for times, of all of them."""
+    """Offsets for these times; raises if one has none."""
     found = reader.offsets_for_times(asked, timeout=_ANSWER_WITHIN_S)
     for answer in found:
         _check(answer.topic, answer.error)
@@ -217,25 +217,23 @@ def _check(topic: str, error: KafkaError | None) -> None:
     if error is None:
         return
     if error.code() in _GONE:
-        remedy = "is not there; start the lagwise stream, which makes it, or correct its name"
+        remedy = "does not exist; start the lagwise stream, which creates it, or correct its name"
         raise TopicsAwayError(f"topic {topic} {remedy}")
     if error.code() in _FORBIDDEN:
-        remedy = (
-            "may not be read by this user; allow READ on the control and the acks topic, and WRITE on acks"
-        )
+        remedy = "may not be read by this user; allow READ on the control and acks topics, and WRITE on the acks topic"
         raise TopicsAwayError(f"topic {topic} {remedy}")
     raise TopicsAwayError(_away(topic, error.str()))
 
 
 def _away(topic: str, problem: str) -> str:
-    return f"topic {topic} cannot be read ({problem}); see to its brokers"
+    return f"topic {topic} cannot be read ({problem}); check its brokers"
 
 
 def _in_words(error: Exception) -> str:
     if isinstance(error, TopicsAwayError):
         return str(error)
     if not isinstance(error, KafkaException):
-        return f"{error!r}, which nobody expected; report it"
+        return f"unexpected error {error!r}; report it"
     cause = error.args[0]
     text = cause.str() if isinstance(cause, KafkaError) else str(cause)
-    return f"the brokers of lagwise's topics do not answer ({text}); see to them, or to this member's way to them"
+    return f"the brokers of lagwise's topics do not answer ({text}); check them, and this member's connection to them"

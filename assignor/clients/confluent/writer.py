@@ -99,7 +99,7 @@ class AckWriter:
         if not self._is_mute:
             log.warning(
                 "an acknowledgement did not arrive, so the plan is not followed: topic %s cannot be written (%s); "
-                "allow WRITE on it, or see to its brokers; what Kafka assigns is read meanwhile",
+                "allow WRITE on it, or check its brokers; until then the member reads what Kafka assigns",
                 self._topic,
                 problem,
             )

@@ -1,7 +1,7 @@
-"""What a follower does when lagwise's topics fail it: it is a plain consumer until they are back.
+"""A follower whose topics fail becomes a plain consumer until they are back.
 
-What it reads, it goes on reading: partitions that were handed over stay where they are until Kafka's next rebalance.
-Only a hand-over that may be half done is ended at once, by rejoining, as nobody might read the partition otherwise.
+It keeps reading its partitions: those that were handed over stay where they are until Kafka's next rebalance. Only if a
+hand-over may be half done does it rejoin at once, because otherwise nobody might read the partition.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ from assignor.protocol.acks import Follows, Release, Void
 
 def topics_away(state: FollowerState, event: TopicsAway, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
     """Follow no plan; leave the generation if something may be released to or from this member unheard."""
-    # Acceptances may be read once more, and are to be taken in their order then.
+    # Acceptances may be read again, and then count in their order.
     state = replace(state, offered=None, accepted={}, unmarked={})
     if not state.settled:
         return state, ()
@@ -33,7 +33,7 @@ def topics_away(state: FollowerState, event: TopicsAway, now: Instant) -> Step: 
 
 
 def undelivered(state: FollowerState, event: Undelivered, now: Instant) -> Step:
-    """End a hand-over that nobody may have heard of, take such an acceptance back; the rest is harmless."""
+    """Rejoin if a release may be unheard, and withdraw an unheard acceptance. Other lost records are harmless."""
     ack = event.ack
     if not state.settled or ack.generation != state.generation:
         return state, ()
@@ -49,7 +49,7 @@ def undelivered(state: FollowerState, event: Undelivered, now: Instant) -> Step:
 
 
 def void(state: FollowerState, why: str, now: Instant) -> tuple[Action, ...]:
-    """Say that the plan is followed no longer; nothing where there is none."""
+    """Acknowledge that the plan is no longer followed; without a plan, do nothing."""
     if state.plan is None:
         return ()
     ack = Void(
@@ -69,7 +69,7 @@ def _is_in_the_midst(state: FollowerState) -> bool:
 
 
 def _is_unheard(state: FollowerState, ack: Follows) -> bool:
-    # Once the own acceptance was read on the topic it has arrived, whatever the client says.
+    # The member's own acceptance has arrived once it was read on the topic, whatever the client reports.
     following = state.phase is Phase.FOLLOW and not state.applied and state.decided == ack.epoch
     return following and state.accepted.get(state.member) != ack.epoch
 

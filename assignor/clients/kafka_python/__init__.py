@@ -1,10 +1,10 @@
 """Assignors for `partition_assignment_strategy` of kafka-python: the strategies, and the plans of the control topic.
 
-Imports `clients.plugin` and kafka-python. Start with `following`, then `assignors`; `background` is what follows the
-topics, `private` what the client does not offer.
+Imports `clients.plugin` and kafka-python. Start with `following`, then `assignors`; `background` reads and writes
+lagwise's topics, `private` reaches into the client.
 """
 
-# ruff: noqa: E402 - another version of the client is refused before an import of it fails without saying why
+# ruff: noqa: E402 - refuse an unsupported version of the client with a reason, before one of its imports fails
 from assignor.clients.client_version import require
 
 require(

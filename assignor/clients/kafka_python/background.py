@@ -204,7 +204,7 @@ class _Reader:
         """Wait a moment for records and take them in.
 
         Raises:
-            ControlTopicError: The topic is not there, or was made again.
+            ControlTopicError: The topic does not exist, or was recreated.
             KafkaError: Whatever the client says.
         """
         for records in self._consumer.poll(timeout_ms=_POLL_MS).values():

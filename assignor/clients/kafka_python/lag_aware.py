@@ -1,4 +1,4 @@
-"""KIP-169 with kafka-python: the leader asks for the group's lag and places it evenly."""
+"""KIP-169 with kafka-python: the leader asks for the group's lag and balances it."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -15,18 +15,18 @@ from assignor.strategies.names import LAG_AWARE
 
 
 class LagAwareAssignor(MemberAssignor):
-    """Even counts in every topic, and within them even lag (KIP-169); eager only, as lag is another in each step.
+    """Even counts in every topic, and then even lag (KIP-169). Eager only, because lag changes between two steps.
 
-    The leader asks for committed and log offsets through clients of its own, for at most two seconds. Where it has no
-    whole answer by then, `sticky` assigns, and the log says so.
+    The leader asks for committed and log offsets through clients of its own, for at most two seconds. If the answer is
+    incomplete by then, `sticky` assigns, and the log says so.
 
     Args:
         group_id: The consumer's group.
-        auto_offset_reset: That of the consumer: where nothing is committed, `latest` is no lag.
+        auto_offset_reset: Setting of the consumer. With `latest`, a partition without a commit has no lag.
         connection: Settings of `KafkaConsumer`: servers, security, client id.
 
     Raises:
-        KafkaConfigurationError: A setting that `KafkaConsumer` does not have.
+        KafkaConfigurationError: `KafkaConsumer` does not have one of the settings.
     """
 
     def __init__(self, *, group_id: str, auto_offset_reset: str = "latest", **connection: Any) -> None:

@@ -3,8 +3,8 @@
 They rejoin the group, detect a join that never finishes and a loss within a join, and take the rebalance protocol from
 the assignor that the group selects (KIP-726).
 
-Everything here leans on private parts of kafka-python 3.0.12, so the version is pinned, and a test of this module
-fails when a release changes them.
+This module relies on private parts of kafka-python 3.0.12, so the version is pinned, and a test fails when a release
+changes them.
 """
 
 from typing import Any
@@ -20,23 +20,24 @@ def request_rejoin(consumer: KafkaConsumer) -> None:
 
 
 def is_stuck(consumer: KafkaConsumer) -> bool:
-    """Whether a join was begun that no poll will finish; ask between polls, in the thread that polls.
+    """Whether a join has begun that no poll will finish. Call it between polls, in the thread that polls.
 
-    A leader that joins because metadata changed needs no rejoin any more once it has assigned, and if its poll ends
-    just then, no other poll looks at the join again: the member reads nothing and is evicted in the end. A
-    requested rejoin makes the next poll finish it.
+    A leader that joins because metadata changed no longer needs a rejoin once it has assigned. If its poll ends just
+    then, no later poll looks at the join again: the member reads nothing and is evicted in the end. A requested rejoin
+    makes the next poll finish it.
     """
     coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
     return bool(coordinator.rebalance_in_progress() and not coordinator.need_rejoin())
 
 
 def lost_within_join(consumer: KafkaConsumer) -> bool:
-    """Whether the consumer lost its membership in a join and still has partitions; that join then begins again.
+    """Whether the consumer lost its membership during a join and still has partitions. That join then begins again.
 
-    The client looks for a loss where a join begins, and tells its user of it there. When the broker refuses a member
-    in the middle of one, as it does with a process that was stopped for too long, it tries again with what it had;
-    given something else, it tells its user of a revocation, and the commit made there counts. The Java client
-    looks again (`AbstractCoordinator.resetStateAndRejoin`), and so does this one when its join begins again.
+    The client checks for a loss only where a join begins, and tells its user there. If the broker refuses a member in
+    the middle of a join, as it does with a process that was stopped for too long, the client retries with the
+    partitions it had. If it then gets others, it tells its user of a revocation, and the commit made there counts. The
+    Java client checks again (`AbstractCoordinator.resetStateAndRejoin`), and so does this one when its join begins
+    again.
     """
     coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
     generation = coordinator._generation  # noqa: SLF001 - that of group_metadata() does not say so
@@ -47,24 +48,24 @@ def lost_within_join(consumer: KafkaConsumer) -> bool:
 
 
 def is_cooperative(consumer: KafkaConsumer) -> bool:
-    """The consumer keeps its partitions while it joins."""
+    """Whether the consumer keeps its partitions while it joins."""
     coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
     return bool(coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE)  # noqa: SLF001
 
 
 def keep_in_next_join(consumer: KafkaConsumer) -> None:
-    """Have the consumer keep its partitions from its next join on: a cooperative assignor has assigned them.
+    """Make the consumer keep its partitions from its next join on, because a cooperative assignor has assigned them.
 
-    Within a join it is too late: there an eager member has been told of the revocation already, and the client has to
-    tell it of everything that it is assigned.
+    During a join it is too late: an eager member has already been told of the revocation, and the client has to tell
+    it of its whole assignment.
     """
     consumer._coordinator._rebalance_protocol = RebalanceProtocol.COOPERATIVE  # noqa: SLF001
 
 
 def follow_selection(consumer: KafkaConsumer) -> None:
-    """Have the consumer go eager where its group selects an eager assignor; called again, it does nothing.
+    """Make the consumer eager when its group selects an eager assignor. A second call does nothing.
 
-    The client fixes its protocol when the consumer is made, and asks nobody afterwards.
+    The client fixes its protocol when the consumer is created, and does not look at the selection afterwards.
     """
     coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
     if not isinstance(coordinator._process_join_group_response, _JoinAnswered):  # noqa: SLF001
@@ -72,11 +73,12 @@ def follow_selection(consumer: KafkaConsumer) -> None:
 
 
 class _JoinAnswered:
-    """Stands in for what the client does with the answer to JoinGroup.
+    """Replaces the client's handling of the answer to JoinGroup.
 
-    Where the answer names an eager assignor, its leader gives out also what this member has kept. So the member has
-    lost it. It forgets its generation, by which the client refuses commits, tells its user of the loss where the join
-    begins again, and does so at once: it never becomes a member of the generation in which others have its partitions.
+    If the answer names an eager assignor, its leader also assigns the partitions that this member has kept, so the
+    member has lost them. It forgets its generation, so that the client refuses commits, and begins the join again at
+    once, where it tells its user of the loss. It never becomes a member of the generation in which others own its
+    partitions.
     """
 
     def __init__(self, coordinator: Any) -> None:
@@ -101,5 +103,5 @@ class _JoinAnswered:
 
 
 def topic_id_of(consumer: KafkaConsumer, topic: str) -> object:
-    """Kafka's id of a topic as the consumer's metadata has it; None where it is not known."""
+    """Kafka's id of a topic, from the consumer's metadata; None if it is not known."""
     return consumer._cluster.topic_id(topic)  # noqa: SLF001 - there is no public call for it

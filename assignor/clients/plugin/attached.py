@@ -1,6 +1,6 @@
-"""What the entries of `partition_assignment_strategy` have in common, whatever the client: one belongs to one consumer.
+"""Base of the entries of `partition_assignment_strategy` for all clients. An entry belongs to one consumer.
 
-It joins a client, which has a clock and a consumer, to a `Membership`, which has neither.
+It connects a client, which has a clock and a consumer, to a `Membership`, which has neither.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ ConsumerT = TypeVar("ConsumerT")
 CONTROL_TOPIC = "lagwise.assignments"
 ACKS_TOPIC = "lagwise.acks"
 CATCH_UP_WITHIN_S = 1.0
-"""How long a leader waits for a plan that a member has read before it."""
+"""How long a leader waits for a plan that another member has already read."""
 
 
 class Attached(Generic[ConsumerT]):
@@ -31,7 +31,7 @@ class Attached(Generic[ConsumerT]):
         member_id_of: Member id of a consumer in its group.
 
     Attributes:
-        acks: What is still to be acknowledged, oldest first.
+        acks: Acknowledgements still to be sent, oldest first.
         beside: Other entries of the same consumer; they are attached with this one.
     """
 
@@ -46,7 +46,7 @@ class Attached(Generic[ConsumerT]):
         self._request_rejoin = request_rejoin
         self._member_id_of = member_id_of
         self._consumer: ConsumerT | None = None
-        # Filled where the client joins, emptied where its user polls: for kafka-python those are two threads.
+        # Filled where the client joins, emptied where the user polls; for kafka-python these are two threads.
         self.acks: deque[AnyAck] = deque()
         self.beside: list[Attached[ConsumerT]] = []
 
@@ -57,11 +57,11 @@ class Attached(Generic[ConsumerT]):
 
     @property
     def past(self) -> Past:
-        """What the member had; for the other entries of its list."""
+        """What the member owned; shared with the other entries of its list."""
         return self._membership.past
 
     def attach(self, consumer: ConsumerT) -> None:
-        """Tell the assignor its consumer, before that joins its group."""
+        """Give the assignor its consumer, before the consumer joins its group."""
         self._consumer = consumer
         for entry in self.beside:
             entry.attach(consumer)
@@ -82,12 +82,12 @@ class Attached(Generic[ConsumerT]):
     def _lead(
         self, counts: Mapping[str, int], members: Sequence[Joined], lags: Lags | None = None
     ) -> dict[str, Answer]:
-        """What the leader hands out, by member id."""
+        """The leader's assignment, by member id."""
         return self._membership.lead(counts=counts, members=members, now_ms=now_ms(), lags=lags)
 
     def _take_in(self, placed: TopicPartitions, user_data: bytes | None, generation: int) -> None:
-        """The leader's answer."""
-        # Without a consumer nothing follows a plan, so there is nothing to acknowledge either.
+        """Accept the leader's answer."""
+        # Without a consumer nothing follows a plan, so there is nothing to acknowledge.
         member = "" if self._consumer is None else self._member_id_of(self._consumer)
         ack = self._membership.assigned(placed, user_data, generation, member=member, now_ms=now_ms())
         if ack is not None:

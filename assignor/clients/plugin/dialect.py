@@ -1,7 +1,7 @@
-"""What the members of one assignor tell its leader about themselves, by the assignor's name on the wire.
+"""What members tell their leader about themselves, by the assignor's name on the wire.
 
-Members under one name have to agree. Under Kafka's names they say what Kafka's clients say, so that these may share
-the group; under all others they send the user data of this package.
+Members under one name have to agree on a format. Under Kafka's names they send what Kafka's clients send, so that both
+can share a group; under all others they send the user data of this package.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,22 +36,22 @@ class Joined:
     topics: Sequence[str]
     """Subscribed topics."""
     user_data: bytes | None
-    """See `user_data`; any bytes at all."""
+    """User data of its subscription, which may be any bytes."""
     instance_id: str | None = None
-    """group.instance.id, where the client shows it."""
+    """group.instance.id, if the client shows it."""
     owned: TopicPartitions | None = None
-    """Owned partitions of the protocol; None where the subscription has no such field, before version 1."""
+    """Owned partitions of the protocol; None if the subscription lacks the field, before version 1."""
     generation: int = NO_GENERATION
     """Generation of the protocol, from version 2 on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How one member speaks and is understood.
+    """Writes and reads the members' user data.
 
     Attributes:
-        say: User data to join with; None for none.
-        hear: What a member says about itself. Raises nothing, whatever the bytes.
+        say: Returns the user data to join with; None for none.
+        hear: Returns what a member says about itself. Raises nothing, whatever the bytes.
         answers: Whether the leader sends `AssignmentData`.
     """
 
@@ -66,7 +66,7 @@ def _hear_ours(member: Joined) -> SubscriptionData:
         return _by_protocol(member)
     if member.owned is None:
         return data
-    # Not every client tells its assignor of a loss, as Java does not; what it owns is empty then.
+    # Some clients, such as Java's, do not tell their assignor of a loss; the protocol then shows no owned partitions.
     owned = member.owned or data.claims.owned
     claims = Claims(owned=owned, generation=data.claims.generation)
     return replace(data, claims=claims, held=bool(member.owned))
@@ -113,7 +113,7 @@ def dialect(name: str) -> Dialect:
 
 
 def read_subscription(member_id: str, subscription: bytes) -> Joined:
-    """A member by the bytes of its subscription; one whose bytes cannot be read wants nothing."""
+    """The member with this subscription. If the bytes cannot be read, it subscribes to nothing."""
     try:
         read = decode_subscription(subscription)
     except DecodeError:

@@ -1,9 +1,9 @@
-"""What the leader of a group does with a published plan: applies it as a whole, or not at all.
+"""The leader of a group applies a published plan as a whole, or not at all.
 
-A plan fits when the group is still the one that it was made for: the same member ids; every partition that
-anybody subscribes to has exactly one place in it, with a member that reads it; a claim of the base generation or
-a newer one; and every partition with the owner that it has in the base or in the target, which keeps it fitting
-while a cooperative hand-over is half done. Otherwise a strategy of this package assigns.
+A plan fits if the group is still the one that it was made for: the member ids are the same; the plan gives each
+subscribed partition to exactly one member, which reads its topic; some member claims the base generation or a newer
+one; and the owner of each partition is the one in the base or in the target, so that a plan still fits while a
+cooperative hand-over is half done. Otherwise a strategy of this package assigns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,16 +34,16 @@ from assignor.strategies.sticky import strategy as sticky
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LeaderDecision:
-    """What the leader hands out, and why."""
+    """The leader's assignment, and the reason for it."""
 
     group: Group
     """The group as its members describe it."""
     target: Assignment
     """Where every partition should be in the end."""
     step: Assignment
-    """What may be handed out now: the target, without what a cooperative member has yet to revoke."""
+    """What can be assigned now: the target, without partitions that a cooperative member has yet to revoke."""
     plan_epoch: int | None
-    """Epoch of the plan whose target it is; None where the strategy assigned."""
+    """Epoch of the plan whose target it is; None if the strategy assigned."""
     why: str
     """One sentence for the log."""
     generation: int
@@ -68,20 +68,19 @@ def decide(
     dialect: Dialect = OURS,
     lags: Lags | None = None,
 ) -> LeaderDecision:
-    """The plan, if it fits, otherwise the strategy.
+    """Assign by the plan if it fits, otherwise by the strategy.
 
     Args:
         counts: Partitions of every subscribed topic that has metadata.
-        members: In any order.
-        strategy: For when there is no plan or it does not fit. Where it needs equal subscriptions and they
-            differ, or lag and that of a partition is unknown, `sticky` takes its place: a leader that raised would
-            stop its group.
+        members: All members, in any order.
+        strategy: Used if there is no plan, or it does not fit. If it needs equal subscriptions and they differ, or
+            needs a lag that is unknown, `sticky` replaces it: a leader that raised would stop its group.
         plan: From `ControlState.plan`, so neither expired nor withdrawn nor a dry run.
-        dialect: What the members speak.
-        lags: What is known of lag; None for nothing.
+        dialect: Format of the members' user data.
+        lags: Known lags; None if none are known.
 
     Raises:
-        InvalidGroupError: A member id is there twice.
+        InvalidGroupError: A member id occurs twice.
     """
     topics = Topics.of(counts)
     subscription_data = {member.member_id: dialect.hear(member) for member in members}

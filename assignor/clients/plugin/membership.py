@@ -1,6 +1,6 @@
-"""One member of a group under an assignor of this package: what it remembers, says, and decides as leader.
+"""One member of a group under an assignor of this package: what it remembers, sends, and decides as leader.
 
-It belongs to no client library; an adapter passes bytes and generations in and out::
+It is independent of client libraries; an adapter passes bytes and generations in and out::
 
     user_data ─► JoinGroup ─► lead (the leader only) ─► SyncGroup ─► assigned ─► wants_rejoin ─► rejoin, or not
                                                                          └────► what to acknowledge, if anything
@@ -50,7 +50,7 @@ class NotAttachedError(AssignorError):
 
 @dataclass(slots=True)
 class Past:
-    """What a member had in its last generation; the entries of one consumer's list share it."""
+    """What a member owned in its last generation. The entries of one consumer's list share it."""
 
     owned: TopicPartitions = field(default_factory=dict)
     generation: int = NO_GENERATION
@@ -62,13 +62,13 @@ class Past:
 class Membership:
     """What one member of a group remembers from rebalance to rebalance.
 
-    A client calls it from one thread at a time; only `wants_rejoin` may be asked by another.
+    A client calls it from one thread at a time; only `wants_rejoin` may be called from another.
 
     Args:
-        strategy: Assigns when there is no plan that fits.
-        control: State of the control topic; None where plans are not followed.
+        strategy: Assigns when no plan fits.
+        control: State of the control topic; None if the member follows no plans.
         name: Name on the wire.
-        past: Shared with the other entries of the consumer's list; None makes one.
+        past: Shared with the other entries of the consumer's list; by default a new one.
     """
 
     __slots__ = (
@@ -109,15 +109,15 @@ class Membership:
 
     @property
     def generation(self) -> int:
-        """Generation of the group that this assignor assigned last."""
+        """Generation in which this assignor last received an assignment."""
         return self._generation
 
     def user_data(self, held: TopicPartitions) -> bytes | None:
         """User data to join with, None for none.
 
         Args:
-            held: Partitions that the member goes on reading while it joins, none when eager. A cooperative member
-                that lost its partitions holds nothing, and claims them only as its history.
+            held: Partitions that the member keeps reading while it joins, none under the eager protocol. A cooperative
+                member that lost its partitions holds nothing, and claims them only as its history.
         """
         generation = self.past.epoch if self._strategy.joins else self.past.generation
         claims = Claims(owned=held or self.past.owned, generation=generation)
@@ -125,10 +125,10 @@ class Membership:
         return self._dialect.say(SubscriptionData(claims=claims, plan_epoch=epoch, held=bool(held)))
 
     def awaits(self, members: Sequence[Joined]) -> int | None:
-        """Epoch of a plan that some member has read and the leader has not; None for none.
+        """Epoch of a plan that some member has read and the leader has not; None if there is none.
 
-        Asked of the leader before `lead`, which waits a little for it to arrive, and says it once of each epoch:
-        what did not arrive in time will not hold up the next rebalance.
+        The leader's client calls this before `lead` and waits a little for the plan. Each epoch is returned only once,
+        so that a plan that does not arrive in time does not delay the next rebalance, too.
         """
         control = self._control
         if control is None:
@@ -147,13 +147,13 @@ class Membership:
         now_ms: int,
         lags: Lags | None = None,
     ) -> dict[str, Answer]:
-        """What every member gets; asked of the leader only.
+        """Assign every member its partitions; only the leader is asked to.
 
         Args:
             counts: Partitions of every subscribed topic that has metadata.
             members: All members, this one among them.
             now_ms: Time in ms since 1970, for plans that expire.
-            lags: What is known of lag, for a strategy that reads it; None for nothing.
+            lags: Known lags, for a strategy that reads them; None if none are known.
 
         Raises:
             CannotLeadError: numpy cannot be imported.
@@ -174,7 +174,7 @@ class Membership:
             led.why,
             extra={"why": led.why, "plan_epoch": led.plan_epoch},
         )
-        # KIP-315: one above all received.
+        # KIP-315: one above all epochs received.
         joined = max(led.generation, NO_EPOCH) + 1
         epoch = joined if self._strategy.joins else considered
         self._led = frozenset(member.member_id for member in members)
@@ -192,12 +192,12 @@ class Membership:
         member: str,
         now_ms: int,
     ) -> AnyAck | None:
-        """Take in the leader's answer; gives what to acknowledge, once in a generation.
+        """Accept the leader's answer, and return the acknowledgement to send, at most one in a generation.
 
         Args:
-            partitions: Of this member.
-            user_data: Of its assignment.
-            generation: Of the group.
+            partitions: Partitions of this member.
+            user_data: User data of its assignment.
+            generation: Generation of the group.
             member: Its member id.
             now_ms: Time in ms since 1970, for people who read the acknowledgement.
         """
@@ -206,7 +206,7 @@ class Membership:
         self._generation = generation
         self.past.owned, self.past.generation = partitions, generation
         if self._strategy.joins:
-            # What a leader sends is not trusted to leave room in the field it is sent back in.
+            # A leader may send an epoch that leaves no room for the next one in the field.
             self.past.epoch = min(answer.epoch, GREATEST_EPOCH)
         self._leads, self._led = self._led, frozenset()
         return self._ack(answer, generation=generation, member=member, at_ms=now_ms)
@@ -231,12 +231,12 @@ class Membership:
         return Refused(**head, why=answer.why)
 
     def wants_rejoin(self, now_ms: int) -> bool:
-        """Should the member make the group rejoin now; asked often, it says yes once for each reason.
+        """Whether the member should make the group rejoin now. Called often, it returns True once for each reason.
 
-        Every member says so of a plan that was made for its own generation, so that all join at once and none
-        waits for a heartbeat. The leader says so also later, a few times, of a plan for its members that no leader
-        has taken into account: it may have read it after the others, or its first request may have come while a
-        join was under way, where clients forget it. Nobody says so of a plan that leaves every member what it has.
+        Every member rejoins for a plan made for its own generation, so that all join at once and none waits for a
+        heartbeat. The leader also rejoins later, a few times, for a plan for its members that no leader has taken into
+        account: it may have read the plan after the others, or have requested the first rejoin during a join, where
+        clients forget it. No member rejoins for a plan that moves nothing.
         """
         plan = self._control.plan(now_ms) if self._control is not None else None
         if plan is None or plan.epoch <= self._considered or not self._may_ask(plan):
@@ -245,7 +245,7 @@ class Membership:
         return True
 
     def _may_ask(self, plan: ControlRecord) -> bool:
-        # Older drivers publish plans that move nothing, and a rebalance for one would stop the group for nothing.
+        # Older drivers publish plans that move nothing, and a rebalance would only interrupt the group.
         if all(member.base == member.target for member in plan.members.values()):
             return False
         if self._asked[0] != plan.epoch:
@@ -268,7 +268,7 @@ def _user_data(led: Led, epoch: int, *, refused: bool) -> dict[str, bytes]:
 
 
 def following(control: ControlState) -> Membership:
-    """A member that follows the control topic; without a plan that fits, `sticky` assigns."""
+    """A member that follows the control topic; `sticky` assigns if no plan fits."""
     return Membership(facts_of(STICKY), control, name=PLAN_ASSIGNOR)
 
 
@@ -280,11 +280,11 @@ def under_strategy(
     Args:
         name: Name of the strategy, and on the wire.
         past: See `Membership`.
-        has_old_name: On the wire under the name that releases before this one gave it, for a rolling bounce.
-        knows_lag: Will `lead` be told lag. No leader knows the rates that `lag-sticky` weighs besides.
+        has_old_name: Whether to use the wire name of earlier releases, for a rolling bounce.
+        knows_lag: Whether `lead` will get lags. No leader knows the rates that `lag-sticky` also needs.
 
     Raises:
-        UnknownStrategyError: There is no such strategy, or its leader has to know more.
+        UnknownStrategyError: There is no such strategy, or it needs data that its leader lacks.
     """
     lagless = {known for known in CATALOGUE if not CATALOGUE[known].reads_lag}
     available = lagless | {LAG_AWARE} if knows_lag else lagless

@@ -34,10 +34,12 @@ class Trouble:
                 self._task,
                 extra={**self._about, "problem": text},
             )
-            log.debug("where it was met", exc_info=problem if isinstance(problem, BaseException) else None)
+            log.debug(
+                "traceback of the problem", exc_info=problem if isinstance(problem, BaseException) else None
+            )
 
     def ends(self) -> None:
-        """It works; said if it did not before."""
+        """Note that it works, and log that if it did not before."""
         if self._lasts:
             self._lasts = False
             log.info("no longer: %s", self._task, extra=self._about)
@@ -59,14 +61,14 @@ def steering(topic: str, group: str) -> Trouble:
 
 
 class ControlTopicError(Exception):
-    """The control topic is not there, or is another than a moment ago; it is read anew from its beginning."""
+    """The control topic does not exist, or was recreated; it is read again from its beginning."""
 
 
 def not_there(topic: str) -> ControlTopicError:
-    """To raise where the topic does not exist."""
-    return ControlTopicError(f"topic {topic} is not there; the stream makes it when it starts")
+    """The error to raise if the topic does not exist."""
+    return ControlTopicError(f"topic {topic} does not exist; the stream creates it when it starts")
 
 
 def made_again(topic: str) -> ControlTopicError:
-    """To raise where the topic is another one, or shorter."""
-    return ControlTopicError(f"topic {topic} was made again; it is read from its beginning")
+    """The error to raise if the topic was recreated or truncated."""
+    return ControlTopicError(f"topic {topic} was recreated; it is read again from its beginning")

@@ -37,7 +37,7 @@ class SubscriptionData:
 
 
 UNKNOWN = SubscriptionData(claims=Claims(owned={}, generation=NO_GENERATION), plan_epoch=NO_EPOCH, held=False)
-"""Stands for user data that is missing or cannot be read."""
+"""Used where user data is missing or cannot be read."""
 
 
 def encode_subscription_data(data: SubscriptionData) -> bytes:

@@ -22,7 +22,7 @@ _SAME = 1e-9
 _NEVER_S = 1e15
 _MOST_ROUNDS = 4
 _MOST_NUMBERS = 24
-# Numbers x items x speeds, up to which one expression takes less time than a call for each number.
+# Product of numbers, items and speeds up to which one array expression is faster than a call for each number.
 _AT_ONCE = 20_000
 # A group so small is tried out, for at most 20 ms.
 _SMALL_PARTITIONS = 12
@@ -49,11 +49,11 @@ class LowerBound:
     """Seconds; `inf` when no assignment ever drains the group."""
     cause: BoundCause
     partition: int = -1
-    """With PARTITION: the partition that takes so long by itself. With NOT_TAKEN: one that no member may have."""
+    """For PARTITION: the partition that takes this long by itself. For NOT_TAKEN: one that no member may own."""
     member: int = -1
-    """With FIXED: the member that holds the fixed partitions."""
+    """For FIXED: the member that holds the fixed partitions."""
     sets: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """With SHARES: the subscriber sets whose members take so long together."""
+    """For SHARES: the subscriber sets whose members take this long together."""
 
 
 def lower_bound_s(group: Group) -> float | None:
@@ -70,7 +70,7 @@ def group_bound(group: Group) -> LowerBound | None:
 
 
 def not_taken(group: Group) -> LowerBound | None:
-    """The bound of a group with work in a partition that no member may have, by its first one; else None."""
+    """The bound of a group with work in a partition that no member may own, naming the first; None if there is none."""
     if not group.is_constrained():
         return None
     left = np.nonzero(undrained(group, group.owner) & ~group.placeable())[0]
@@ -195,8 +195,8 @@ class _PackingInstance:
     numbers: list[int]
     """The values of j in argument 3b that are tried."""
     prefixes: Int64s | None
-    """For each of these numbers j the j heaviest items from the lightest up, and then one that fits nowhere; None where
-    that is too much for one expression."""
+    """For each of these numbers j, the indices of the j heaviest items, the lightest first, then of one that fits
+    nowhere; None if that is too much for one expression."""
 
     @classmethod
     def of(cls, work: Work, time_s: float) -> "_PackingInstance":
@@ -226,7 +226,7 @@ class _PackingInstance:
         bins = self.speeds * time_s * _ROUNDING
         if self.prefixes is None:
             return any(self._too_many(weight[:j], bins) for j in self.numbers)
-        # A bisection asks dozens of times about a few items, and one expression takes as long as one number of them.
+        # The bisection calls this dozens of times with few items; one expression takes as long as one number would.
         sums = np.append(weight, np.inf)[self.prefixes].cumsum(axis=1)
         fit = (sums[:, :, None] <= bins).sum(axis=1)
         return bool(((fit * self.speed_counts).sum(axis=1) < self.numbers).any())

@@ -12,7 +12,7 @@ _MOST_ROUNDS = 6
 _MOST_SWEEPS = 12
 _SETTLED = 1e-6
 _FEW_MEMBERS = 16
-"""Up to which lists take less time than calls of numpy."""
+"""Number of members up to which lists are faster than numpy."""
 
 
 def shares_bound(work: Work) -> tuple[float, Bools]:
@@ -125,7 +125,7 @@ def water_filling(load: Floats, capacity: Floats, amount: float) -> Floats:
 
 
 def _filled_one_by_one(load: list[float], capacity: list[float], amount: float) -> list[float]:
-    """The same sums in the same order, so the same to the last bit."""
+    """The same sums in the same order, so the result is the same to the last bit."""
     relative = [one / of for one, of in zip(load, capacity, strict=True)]
     order = sorted(range(len(load)), key=relative.__getitem__)
     level = held = drained = 0.0

@@ -122,7 +122,7 @@ def _answer(group: Group, options: Options) -> tuple[Assignment, bool]:
         return _around_lost(group, curable, lost, options, work), True
     bound = lower_bound(work)
     solved = _solved(group, options, work, bound)
-    # With assumed capacities it is none of the group's; nor is it where a partition has to stay without a member.
+    # It is no bound of the group if capacities are assumed, or if a partition has to stay without a member.
     is_of_group = group.capacity is not None and not_taken(group) is None
     return replace(solved, bound_s=bound.time_s) if is_of_group else solved, False
 

@@ -91,7 +91,7 @@ def _first_free(numbers: Int64s, reader_of: Int32s, wanted: int) -> Int64s:
 
 
 def _number_after_number(match: Bools, rack: Int32s) -> Int32s:
-    """As `_reader_after_reader`, with the numbers and not the subscribers taking turns."""
+    """Like `_reader_after_reader`, but the numbers take turns instead of the subscribers."""
     base, extras = divmod(len(match), len(rack))
     held = [0] * len(rack)
     reader_of = np.full(len(match), -1, np.int32)

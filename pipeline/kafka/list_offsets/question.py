@@ -217,7 +217,7 @@ class Question:
         )
 
     def _silence(self, call: _Call) -> _Failure:
-        """An offset that nobody gave: the time is up, or the client lost the connection."""
+        """The failure of a call without an answer: its time is up, or the client lost the connection."""
         is_late = time.monotonic() >= call.ends_at
         if is_late:
             self._leaders.silent.add(call.leader)

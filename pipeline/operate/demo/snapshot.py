@@ -56,7 +56,7 @@ class GroupView:
     group_type: str | None
     assignor: str | None
     shares: tuple[Share, ...]
-    """By client id; the share without an owner comes last."""
+    """Shares by client id; the one without an owner comes last."""
 
     @property
     def whole(self) -> Share:

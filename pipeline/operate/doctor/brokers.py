@@ -122,7 +122,7 @@ def _readable(consumer: Consumer, topic: str, config: Config, figures: Figures) 
     except (AccessRefusedError, BrokerUnavailableError) as error:
         if topic == OFFSETS_TOPIC and config.source.offsets == "auto":
             return figures.finding(
-                "note", f'{error}; with source.offsets = "auto" coordinators are asked in its place'
+                "note", f'{error}; with source.offsets = "auto" lagwise asks coordinators instead'
             )
         return _unreadable(error, topic, figures)
     return figures.finding("ok", f"topic {topic} can be read")

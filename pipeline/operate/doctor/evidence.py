@@ -1,4 +1,4 @@
-"""Evidence: what the tables hold of the stream and of one group, read once, and how old it is."""
+"""Evidence: what the tables contain about the stream and one group, read once, and how old it is."""
 
 import struct
 from collections import defaultdict
@@ -55,14 +55,14 @@ class StreamEvidence:
     tables: Tables
     config: Config
     is_configured: bool
-    """The configuration is the stream's, as far as anybody says; otherwise it is all defaults."""
+    """Whether the configuration is given, and so presumably the stream's; otherwise it is all defaults."""
     now: datetime
     stamp: Stamp | None
     """Stamp of the newest batch; None if none was written."""
 
     @property
     def as_of(self) -> datetime | None:
-        """When the newest batch looked: what the tables say of groups and lag was true then."""
+        """Time of the newest batch, at which the tables' figures of groups and lag were true."""
         return None if self.stamp is None else clock.at(self.stamp.at_ms)
 
     @property
@@ -96,7 +96,7 @@ class GroupEvidence:
 
     @property
     def members(self) -> Sequence[Row]:
-        """Members of its newest record; empty also when nobody knows them."""
+        """Members in its newest record; also empty if they are unknown."""
         return (self.group["members"] if self.group else None) or ()
 
     @property
@@ -105,7 +105,7 @@ class GroupEvidence:
         return self.group is not None and self.group["members"] is not None
 
     def figures(self, question: Question, source: str, as_of: datetime | None) -> Figures:
-        """What findings about the group begin with."""
+        """The common part of findings about the group."""
         return Figures(question=question, source=source, as_of=as_of, object=plain(self.group_id))
 
     @property
@@ -135,7 +135,7 @@ def read_stream(tables: Tables, config: Config, *, is_configured: bool, now: dat
 
 
 def read_group(stream: StreamEvidence, group_id: str) -> GroupEvidence:
-    """What the tables hold of the group.
+    """What the tables contain about the group.
 
     Raises:
         StoreError: They cannot be read.

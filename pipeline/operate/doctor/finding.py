@@ -58,7 +58,7 @@ class Figures:
         return replace(self, source="configuration", as_of=None, object=name)
 
     def about(self, name: str) -> "Figures":
-        """The same about something else."""
+        """The same figures about another object."""
         return replace(self, object=name)
 
 

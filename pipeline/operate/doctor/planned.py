@@ -43,7 +43,7 @@ def planned(group: GroupEvidence) -> Iterator[Finding]:
 
 
 def planned_itself(group: GroupEvidence) -> Iterator[Finding]:
-    """The same without what keeps all groups from plans."""
+    """The same findings, without causes that keep all groups from plans."""
     figures = _figures(group)
     facts = facts_of(group)
     on_its_way = is_on_its_way(facts, plan_of(group))

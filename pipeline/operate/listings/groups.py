@@ -97,7 +97,7 @@ PROGRESS = (
 
 
 def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | None) -> pa.Table:
-    """Rows `by_member` with how far each member of a KIP-848 group has come, null for members of others.
+    """Rows `by_member` with the progress of each member of a KIP-848 group; null for members of other groups.
 
     Raises:
         StoreError: The tables cannot be read.
@@ -119,10 +119,10 @@ def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | N
 
 
 def group_rows(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
-    """The groups that are wanted, by name, those that have commits only included.
+    """The groups that match the filter, by name, including those that only have commits.
 
     Args:
-        tables: Where they are.
+        tables: The tables to read.
         wanted: A filter of columns `cluster` and `group_id`.
 
     Raises:
@@ -135,7 +135,7 @@ def group_rows(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
 
 
 def _without_record(known: pa.Table, tables: Readable, wanted: pc.Expression | None) -> pa.Table:
-    """Groups that have commits only, in the columns of `known`: all null but for name, cluster and newest time."""
+    """Groups that only have commits, in the columns of `known`; all null except name, cluster and newest time."""
     keys = ["cluster", "group_id"]
     try:
         lag = tables.read("partition_lag", columns=[*keys, "updated_at"], where=wanted)
@@ -149,7 +149,7 @@ def _without_record(known: pa.Table, tables: Readable, wanted: pc.Expression | N
 
 
 def with_decisions(rows: pa.Table, tables: Readable, wanted: pc.Expression | None) -> pa.Table:
-    """The rows with what was decided about each group, null where nothing was.
+    """The rows with the decision about each group; null if there is none.
 
     Raises:
         StoreError: The tables cannot be read.
@@ -165,7 +165,7 @@ def with_decisions(rows: pa.Table, tables: Readable, wanted: pc.Expression | Non
 def _joined(
     rows: pa.Table, found: Iterable[Row], keys: Sequence[str], kinds: Mapping[str, pa.DataType]
 ) -> pa.Table:
-    """The rows with columns of what was found under the same keys, null where nothing was."""
+    """The rows, with columns of the row found under the same keys; null where there is none."""
     by_key = {tuple(row[key] for key in keys): row for row in found}
     matched = [by_key.get(key, {}) for key in zip(*(rows[key].to_pylist() for key in keys), strict=True)]
     for name, kind in kinds.items():

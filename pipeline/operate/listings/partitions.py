@@ -19,7 +19,7 @@ SortKey = Literal["group", "topic", "lag", "lag_seconds"]
 
 
 def seconds_cell(row: Row) -> str:
-    """`lag_seconds`, with `>` before it where it is only a lower bound."""
+    """`lag_seconds`, preceded by `>` if it is only a lower bound."""
     bound = ">" if row["lag_seconds_is_lower_bound"] else ""
     return f"{bound}{plain(row['lag_seconds'])}"
 
@@ -53,7 +53,7 @@ MEASURES = (
     Column(header="UPDATED-AT", name="updated_at", is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
-"""What `partition_lag` and `lag_history` have in common; shown of rows `with_is_old`."""
+"""Columns that `partition_lag` and `lag_history` share, for rows `with_is_old`."""
 
 PARTITION = (
     Column(header="GROUP", name="group_id"),

@@ -22,7 +22,7 @@ class BehindMember:
     gives_up: Held
     """Partitions that it has to give up, and still owns."""
     waits_for: Mapping[str, Held]
-    """By member id: partitions of its target that others still own."""
+    """Partitions of each member's target that others still own, by member id."""
 
     @property
     def is_stuck(self) -> bool:

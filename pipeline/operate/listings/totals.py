@@ -91,7 +91,7 @@ def totals(rows: pa.Table, *, by: TotalBy) -> tuple[pa.Table, tuple[Column, ...]
     Figures cover the partitions where they are known, and are null where none is. `lag` and `lag_at_commit` are
     their sums, `max_lag` and `lag_seconds` the largest, `retention_seconds` the least, `growing` how many have that
     trend. `unknown_…` count the others; `old_lag` those that are marked as old (`with_is_old`). A sum of rates is null
-    unless each is known.
+    if one of them is unknown.
     `lag_seconds_is_lower_bound` says that some partition may have an older record. Partitions without unread records
     have no time until such are deleted. Partitions that nobody owns add up in a member of null.
     """

@@ -1,4 +1,4 @@
-"""What is answered on which path. Every answer is of the tables as they are now."""
+"""Routes and middleware. Every answer shows the tables as they are now."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -40,11 +40,11 @@ def build_app(
     """The application; the tables need not be there yet.
 
     Args:
-        tables: What is shown.
-        config: Of `serve`, and of the stream that writes the tables.
-        desk: Where orders of the page are taken; without it, none are.
+        tables: The tables to show.
+        config: Configuration of `serve` and of the stream that writes the tables.
+        desk: Accepts orders from the page; without it, the page takes none.
         others: Further clusters on the same page.
-        read_token: What a reader must know; without it, whoever reaches the port may read.
+        read_token: Token required of readers; without it, anyone who reaches the port may read.
     """
     first = Deployment(tables=tables, config=config, desk=desk)
     clusters = Clusters([first, *others])
@@ -65,12 +65,12 @@ def build_app(
             Middleware(RawPaths),
         ],
     )
-    # Around all of it: Starlette answers 500 outside of its middleware.
+    # The outermost layer, because Starlette answers 500 outside its middleware.
     return SafeHeaders(app)
 
 
 async def _alive(_request: Request) -> Response:
-    """This process answers, whatever the stream does, and however many threads are at work."""
+    """Whether this process answers, whatever the stream does and however many threads are busy."""
     return PlainTextResponse("ok\n")
 
 
@@ -80,12 +80,12 @@ def _ready(clusters: Clusters) -> Callable[[Request], Response]:
         found = [_readiness(source) for source in clusters.sources]
         status = OK if all(one["ready"] for one in found) else UNAVAILABLE
         if clusters.are_several:
-            told = {"ready": status == OK, "clusters": dict(zip(clusters.names(), found, strict=True))}
+            answer = {"ready": status == OK, "clusters": dict(zip(clusters.names(), found, strict=True))}
         elif "error" in found[0]:
             return PlainTextResponse(f"{found[0]['error']}\n", status)
         else:
-            told = found[0]
-        return Response(f"{json.dumps(told)}\n", status, media_type="application/json")
+            answer = found[0]
+        return Response(f"{json.dumps(answer)}\n", status, media_type="application/json")
 
     return ready
 

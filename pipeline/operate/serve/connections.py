@@ -58,7 +58,7 @@ class Connection(H11Protocol):
         app_state: dict[str, object],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """As uvicorn makes it."""
+        """Called by uvicorn."""
         super().__init__(config, server_state, app_state, _loop)
         self._request_timer: asyncio.TimerHandle | None = None
         self._fetch_timer: asyncio.TimerHandle | None = None

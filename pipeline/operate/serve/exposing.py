@@ -1,4 +1,4 @@
-"""`/metrics`: what the tables say, made once per version, and what each moment adds; of one cluster or of several."""
+"""`/metrics`: samples from the tables, made once per version, and samples that change with time; for all clusters."""
 
 import logging
 from collections import defaultdict
@@ -34,7 +34,7 @@ def metrics(clusters: Clusters) -> Callable[[Request], Response]:
         try:
             page, moment = pages.now()
         except StoreError as error:
-            # Prometheus keeps the status of a scrape that failed, and not the reason.
+            # Prometheus keeps the status of a failed scrape, but not the reason.
             log.warning("metrics cannot be made", extra={"error": str(error)})
             return PlainTextResponse(f"{error}\n", _UNAVAILABLE)
         more = "".join(family.text(values) for family, values in moment.items()).encode()
@@ -55,7 +55,7 @@ class _Pages:
         self._joined: tuple[Mapping[str, Page], Page] = {}, Page(clusters=(), texts={})
 
     def now(self) -> tuple[Page, _Moment]:
-        """The page of the newest versions, and what the moment adds.
+        """The page of the newest versions, and the samples that change with time.
 
         Raises:
             StoreError: No tables can be read.
@@ -89,7 +89,7 @@ class _Pages:
 
 
 def _moment(pages: Mapping[str, tuple[Source, Page]], *, several: bool) -> _Moment:
-    """What is different at each moment, with the same tables."""
+    """Samples that change with time although the tables do not."""
     found: dict[Family, dict[_Labels, float | None]] = defaultdict(dict)
     now_ms = clock.now_ms()
     for cluster, (source, page) in pages.items():

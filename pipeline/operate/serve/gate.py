@@ -1,4 +1,4 @@
-"""The gate: no more requests at once than memory has room for, and readers with a token, if one is set."""
+"""The gate: limits concurrent requests to what memory allows, and requires a token of readers, if one is set."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ _UNAUTHORISED, _UNAVAILABLE = 401, 503
 
 
 class Busy:
-    """Answers 503 at once when more requests are at work or wait than are allowed; /healthz always goes through."""
+    """Answers 503 at once while the maximum number of requests is running or waiting; /healthz always passes."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Wrap the application."""
@@ -45,14 +45,14 @@ class Busy:
 
 
 class Gate:
-    """Asks of each request whether it may pass, and answers with the refusal if not."""
+    """Passes requests on, or answers with a refusal."""
 
     def __init__(self, app: ASGIApp, refuse: Callable[[Request], Response | None]) -> None:
         """Wrap the application.
 
         Args:
-            app: What requests that may pass are for.
-            refuse: The refusal of a request; None if it may pass.
+            app: The application behind the gate.
+            refuse: Returns the refusal of a request; None if it may pass.
         """
         self._app = app
         self._refuse = refuse
@@ -64,17 +64,17 @@ class Gate:
 
 
 def readers(tokens: Iterable[str]) -> Callable[[Request], Response | None]:
-    """Refuse who does not bring one of these tokens, as a bearer or as the password of a login; probes need none."""
+    """Refuse requests without one of these tokens, as a bearer or as a login's password; probes need none."""
     known = [token.encode() for token in sorted(tokens)]
 
     def refuse(request: Request) -> Response | None:
         given = _token(request.headers.get("Authorization", ""))
-        # Each is compared, so that the time tells nothing.
+        # Every token is compared, so that the response time reveals nothing.
         matches = [hmac.compare_digest(given, token) for token in known]
         if any(matches) or request.scope["path"] in {ALIVE, READY_PATH}:
             return None
         return PlainTextResponse(
-            "reading needs the token of serve.read_token: as a bearer, or as the password of any user\n",
+            "no valid token: send the token of serve.read_token as a bearer, or as the password of any user\n",
             _UNAUTHORISED,
             {"WWW-Authenticate": 'Basic realm="lagwise", charset="UTF-8"'},
         )
@@ -83,7 +83,7 @@ def readers(tokens: Iterable[str]) -> Callable[[Request], Response | None]:
 
 
 def _token(authorization: str) -> bytes:
-    """What the header holds; empty when it is none of these."""
+    """The token in the header; empty if there is none."""
     scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":
         return value.strip().encode("latin-1", "replace")

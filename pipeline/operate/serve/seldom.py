@@ -1,4 +1,4 @@
-"""Warnings once a minute each: whoever can cause one at will must not fill the disk with it."""
+"""Limits each warning to one a minute, so that nobody who can cause it at will fills the disk."""
 
 import logging
 import time
@@ -10,7 +10,7 @@ _MOST_KINDS = 1_000
 
 
 class Seldom(logging.Filter):
-    """Passes a warning or an error once a minute, and says with the next one how many it has held back."""
+    """Passes each warning or error once a minute; the next one carries the number held back."""
 
     def __init__(self, *, now_s: Callable[[], float] = time.monotonic) -> None:
         """Nothing has been logged yet."""

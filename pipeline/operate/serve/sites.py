@@ -20,10 +20,10 @@ _SAME_ORIGIN = "same-origin"
 
 
 def known_hosts(config: ServeConfig) -> Callable[[Request], Response | None]:
-    """Refuse who has come by a name that is not known."""
+    """Refuse requests for an unknown host name."""
 
     def refuse(request: Request) -> Response | None:
-        # Every browser tells it.
+        # Every browser sends it.
         host = request.headers.get("Host")
         if host is None or is_known(host, config) or request.scope["path"] == ALIVE:
             return None

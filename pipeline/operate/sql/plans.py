@@ -1,4 +1,4 @@
-"""What Spark's parser makes of a statement: whether it only reads."""
+"""Whether a statement only reads, according to Spark's parser."""
 
 import re
 from collections.abc import Iterator
@@ -21,11 +21,11 @@ _ACTIONS_THAT_READ = re.compile(r"(Show|Describe|Explain)\w+")
 
 
 def refuse_actions(spark: SparkSession, statement: str) -> None:
-    """Return if the statement only reads; nothing of it is run.
+    """Return if the statement only reads. Does not run it.
 
     Raises:
-        RefusedError: Some part of it does more, such as the INSERT behind a WITH.
-        ParseException: It is no SQL.
+        RefusedError: A part of it does more than read, such as the INSERT after a WITH.
+        ParseException: It is not SQL.
     """
     session: Any = spark._jsparkSession  # noqa: SLF001 - pyspark has no way to parse without running
     jvm: Any = spark._jvm  # noqa: SLF001 - as above
@@ -38,7 +38,7 @@ def refuse_actions(spark: SparkSession, statement: str) -> None:
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
-    """The plan and all plans in it; those of WITH are no children but inner ones."""
+    """The plan and all plans in it. Those of WITH are inner plans, not children."""
     yield plan
     for below in (plan.children().iterator(), plan.innerChildren().iterator()):
         while below.hasNext():

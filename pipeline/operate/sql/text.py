@@ -1,4 +1,4 @@
-"""An answer on paper: a table, records below one another where a terminal is too narrow for it, or a plan's lines."""
+"""Answers as text: a table, records one below the other if the terminal is too narrow, or the lines of a plan."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from pipeline.operate.output import Column, Format, Row, iterate, json_value, pl
 
 _LEAST, _DECIMALS = 0.001, 3
 _GAP = 2
-"""Between two columns."""
+"""Separator of two columns."""
 
 
 def show_rows(rows: pa.Table, *, output: Format) -> None:

@@ -44,8 +44,8 @@ class Measured:
 
     def _sum_known(self, values: Floats, held: Bools) -> float | None:
         unknown = np.isnan(values)
-        # Of most members everything is known, or nothing: they are asked about one by one, and `nansum` takes as long
-        # as ten sums.
+        # For most members all values are known, or none. This runs for each member, and `nansum` takes as long as ten
+        # sums.
         if not unknown.any():
             return float(values.sum())
         rate = self.arriving[held]

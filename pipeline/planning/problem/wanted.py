@@ -57,7 +57,7 @@ def wanted(case: Case, state: GroupState) -> tuple[Case, Assignment]:
 def fixed_now(case: Case, state: GroupState) -> tuple[Bools, Bools]:
     """P entries: what may not move, rest aside; N entries: members that are given nothing."""
     if not case.standing and not state.silent_since_ms:
-        # So it is in most groups, and there are thousands.
+        # This holds for most groups, and there are thousands.
         return case.pinned | case.old, np.zeros(case.group.n_members, np.bool_)
     still = standing(case.group, case.standing)
     return case.pinned | case.old | held_by(case.group, still), silent(case.group, state) | still

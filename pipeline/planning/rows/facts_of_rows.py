@@ -1,4 +1,4 @@
-"""Plan: what is stored of one group to the facts that a decision is made from."""
+"""Plan: converts the stored rows of one group into the facts for a decision."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -17,17 +17,17 @@ def group_facts(
     held: str | None = None,
     at_ms: int,
 ) -> GroupFacts:
-    """The group, its members, and what they and operators say.
+    """The group, its members, their acknowledgements and the operators' orders.
 
     Args:
-        row: Of `schemas.CONSUMER_GROUPS`, all null for a group that only commits, with its `commits_partition`, with
-            the `unconfirmed_reason` of its commits, if it has none itself, and with its `acks`
+        row: Row of `schemas.CONSUMER_GROUPS`, all null for a group that only commits. It also has the group's
+            `commits_partition`, the `unconfirmed_reason` of its commits if the group has none itself, its `acks`
             (`fold.control_messages.about_plans`), its row of `orders`, and `moved` (`HANDED_OVER` there).
         cluster: Name of the cluster.
         behind: Partitions of the offsets topic whose groups are provisional.
-        provisional_reason: Why they are.
-        held: Why no group may have a plan; None when they may.
-        at_ms: When the tables were true.
+        provisional_reason: Why these groups are provisional.
+        held: Why no group may have a plan; None if groups may.
+        at_ms: Time of the tables.
     """
     partition = row["offsets_partition"] if row["offsets_partition"] is not None else row["commits_partition"]
     return GroupFacts(
@@ -49,7 +49,7 @@ def group_facts(
 
 def _acks(row: Mapping[str, Any]) -> tuple[AckFacts, ...]:
     if row["group_type"] == "consumer":
-        # Its members acknowledge by what they own, and anybody may write to the topic.
+        # The partitions that its members own serve as acknowledgements; records on the topic could come from anybody.
         return ()
     return tuple(
         AckFacts(kind=ack["kind"], member_id=ack["member_id"], epoch=ack["epoch"], why=ack["why"])
@@ -58,10 +58,10 @@ def _acks(row: Mapping[str, Any]) -> tuple[AckFacts, ...]:
 
 
 def _members(row: Mapping[str, Any], *, at_ms: int) -> tuple[MemberFacts, ...]:
-    """The members, each with what it holds now."""
+    """The members, each with the partitions that it holds now."""
     gained: dict[str | None, list[tuple[str, int]]] = {}
     for one in row["moved"]:
-        # What is on its way is nobody's.
+        # A partition on its way has no owner.
         gained.setdefault(one["member_id"], []).append((one["topic"], one["partition"]))
     left = {place for places in gained.values() for place in places}
     reached = reconciliations(row, at_ms=at_ms)

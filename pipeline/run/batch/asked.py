@@ -1,4 +1,4 @@
-"""What a batch has asked coordinators for, where commits come from them: who answered, and which groups are gone."""
+"""Coordinators' answers to a batch, where commits come from them: which groups answered, and which are gone."""
 
 from collections.abc import Mapping
 
@@ -12,11 +12,11 @@ from pipeline.kafka.positions import PartitionKey
 from pipeline.row_keys import LAG_KEY, codes
 from pipeline.run.batch.intake import Settled
 
-_UNLISTED = "no broker lists the group any more; whether it was deleted, its coordinator is asked by name"
+_UNLISTED = "no broker lists the group any more; its coordinator is asked whether it was deleted"
 
 
 def is_whole(batch: Settled) -> bool:
-    """Whether every group was listed and has answered; so it is where commits are read from the offsets topic."""
+    """Whether every group was listed and answered; true where commits are read from the offsets topic."""
     if not batch.services.config.source.asks_groups:
         return True
     listings, errors = _listings(batch), _of_kind(batch, "asked")["error"]
@@ -24,10 +24,10 @@ def is_whole(batch: Settled) -> bool:
 
 
 def asked_groups(batch: Settled) -> tuple[tuple[str, ...], Asked]:
-    """Stored groups that do not count; and who has answered, and why others have not.
+    """Stored groups to leave out, and what coordinators answered.
 
-    Groups do not count that nobody wants, or that no broker lists and their coordinators deny. A batch that runs again
-    has asked nobody.
+    Groups to leave out are unwanted, or are on no broker's list and unknown to their coordinators. A repeated batch
+    asks nobody.
     """
     if batch.is_replay:
         return (), NOBODY

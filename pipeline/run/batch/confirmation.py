@@ -33,7 +33,7 @@ def find_ghosts(batch: Settled) -> tuple[str, ...]:
     """Groups whose deletion was missed: looked for now and then, while everything is read to its end."""
     services = batch.services
     if services.config.source.asks_groups:
-        # What no broker lists is asked for with the rest.
+        # Groups that no broker lists are asked about with the others.
         return ()
     if batch.reread(OFFSETS_TOPIC):
         services.ghosts.restart()
@@ -64,41 +64,35 @@ def _stored_groups(store: Store) -> Mapping[str, tuple[PartitionKey, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmed:
-    """What is known of stored groups and commits, apart from the records of a batch."""
+    """What is known about stored groups and commits, apart from the records of a batch."""
 
     ghosts: tuple[str, ...] | None
-    """Groups whose stored rows do not count: the brokers no longer know them, or nobody wants them; None: no rows do.
+    """Groups whose stored rows do not count, because the brokers no longer know them or they are unwanted; None if no
+    stored rows count.
 
-    Commits of this cluster must not be held against topics of another one of its name, which had other ids.
+    Commits of this cluster must not be compared with topics of another cluster of its name, whose ids differ.
     """
     commits: pa.Table
-    """Those that the batch has read, and what the brokers say of others, as decoded rows."""
+    """Commits that the batch has read, and the brokers' answers about others, as decoded rows."""
     seconded: tuple[str, ...] = ()
-    """Groups that could not be read; what the brokers say of them is stored."""
+    """Groups whose records could not be read, while the brokers confirm what is stored of them."""
     remarks: tuple[str, ...] = ()
-    """What an operator should know of rows that are not confirmed."""
+    """Remarks for an operator on rows that are not confirmed."""
     asked: Asked = NOBODY
-    """Groups whose coordinators were asked by the batch, where no offsets topic is read."""
+    """Groups whose coordinators the batch asked, where no offsets topic is read."""
     asked_at: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """`Stamp.asked` after the batch."""
 
 
 def confirm_rows(batch: Settled, ghosts: tuple[str, ...]) -> Confirmed:
-    """Ask about rows that were left unconfirmed, and about groups that stand in no record."""
+    """Ask about rows that were left unconfirmed, and about groups without a record."""
     services, progress = batch.services, batch.driver.progress
     read = batch.read.decoded.kind("commit", "tombstone")
     progress.has_doubtful |= bool(batch.beheaded(OFFSETS_TOPIC))
     strangers = services.ghosts.strangers
     confirmed = Confirmed(ghosts=None if batch.driver.replay.is_new_cluster else ghosts, commits=read)
     if services.config.source.asks_groups:
-        gone, asked = asked_groups(batch)
-        return replace(
-            confirmed,
-            ghosts=None if confirmed.ghosts is None else gone,
-            remarks=remarks_of(asked),
-            asked=asked,
-            asked_at=times_of(batch, asked),
-        )
+        return _by_answers(batch, confirmed)
     if not (progress.has_doubtful or strangers):
         return confirmed
     commits = services.store.arrow(
@@ -126,6 +120,18 @@ def confirm_rows(batch: Settled, ghosts: tuple[str, ...]) -> Confirmed:
         confirmed,
         commits=pa.concat_tables([read, _as_commits(read, answers)]),
         seconded=services.confirmations.seconded(_members(groups)),
+    )
+
+
+def _by_answers(batch: Settled, confirmed: Confirmed) -> Confirmed:
+    """The groups and remarks that coordinators' answers give, where no offsets topic is read."""
+    gone, asked = asked_groups(batch)
+    return replace(
+        confirmed,
+        ghosts=None if confirmed.ghosts is None else gone,
+        remarks=remarks_of(asked),
+        asked=asked,
+        asked_at=times_of(batch, asked),
     )
 
 

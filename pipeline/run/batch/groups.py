@@ -92,7 +92,7 @@ def _has_new_names(store: Store) -> bool:
 
 
 def _topic_names(store: Store) -> dict[str, str]:
-    """By id: the topics that the brokers have named, as far as they give ids."""
+    """Topics that the brokers have named, by id, as far as they report ids."""
     known = pc.field("topic_id").is_valid()
     rows = (
         store.arrow("topic_offsets", ["topic_id", "topic"], known)

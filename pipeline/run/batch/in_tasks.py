@@ -66,13 +66,13 @@ def _files(batch: Settled, folding: Folding, new: pa.Table, rows: Mapping[str, i
 
 
 def added(answers: pa.Table) -> list[AddAction]:
-    """The files that tasks wrote.
+    """Files that tasks have written.
 
     Args:
-        answers: Of `FoldingTask`, as `FILES`.
+        answers: `FILES` from `FoldingTask`.
 
     Raises:
-        StorageUnavailableError: The storage took none of a task; the files of others are never committed.
+        StorageUnavailableError: A task could not write its file. The files of the others are never committed.
     """
     for trouble in answers["trouble"].drop_null().to_pylist():
         raise StorageUnavailableError(trouble)

@@ -200,8 +200,8 @@ def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
 def _remarks(services: Services, read: Intake) -> Iterator[str]:
     if services.hidden is not None:
         yield (
-            f'coordinators are asked because {services.hidden}; source.offsets = "auto" takes the topic as soon as it '
-            "can be read"
+            f'coordinators are asked because {services.hidden}; source.offsets = "auto" returns to the topic as soon '
+            "as it can be read"
         )
     yield from _impatient(services, read)
 
@@ -210,14 +210,14 @@ def _impatient(services: Services, read: Intake) -> Iterator[str]:
     for topic in sorted({topic for topic, _ in read.impatient}):
         kept_ms = services.configs.tombstones_kept_ms(topic) or 0
         yield (
-            f"{topic} keeps tombstones for {duration(kept_ms)} only (delete.retention.ms), less than from one batch to "
-            f"the next, so each batch reads it again from its start: raise delete.retention.ms of {topic} above "
+            f"{topic} keeps tombstones for {duration(kept_ms)} only (delete.retention.ms), less than the time between "
+            f"two batches, so each batch reads it again from its start: raise delete.retention.ms of {topic} above "
             "ten times trigger.interval_s (Kafka's default is a day)"
         )
 
 
 def _never_read(services: Services, chosen: Chosen) -> dict[PartitionKey, str]:
-    """Logs with records of KIP-848 groups that an earlier version has passed over; looked for after a start."""
+    """Logs with records of KIP-848 groups that an earlier version skipped; found after a start."""
     if chosen.past is None:
         return {}
     rows = services.store.arrow("consumer_groups", ["offsets_partition"], _IS_WITHOUT_RECORDS)
@@ -254,7 +254,7 @@ def _held(answers: Mapping[PartitionKey, Answer], positions: Mapping[PartitionKe
 
 
 def _settled_again(driver: Driver, read: Read, chosen: Chosen, first_run: Stamp) -> Settled:
-    """With the stamp of the first run; a span that cannot be read now is read again later."""
+    """The intake with the stamp of the first run. A span that cannot be read now is read again later."""
     spans = tuple(span for span in first_run.spans if span.start < span.end)
     reached = read.summary.reached
     missing = {

@@ -1,4 +1,4 @@
-"""After plans were published: which brokers are poked, so that they take them."""
+"""Pokes the groups whose plans were just published, so that their brokers take the plans."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,11 +17,11 @@ log = logging.getLogger(__name__)
 
 
 def poke_groups(services: Services, published: Iterable[PlanRecord]) -> None:
-    """Have the brokers of these groups poked, where the configuration says so; no batch waits for it.
+    """Request a poke of each of these groups that is configured for it. The batch does not wait for the outcome.
 
     Args:
-        services: Of the driver that has published the plans.
-        published: The newest of each group.
+        services: Services of the driver that published the plans.
+        published: The newest plan of each group.
     """
     config = services.config.plan
     wanted = {
@@ -41,14 +41,14 @@ def _due(services: Services, values: Mapping[str, str]) -> Iterator[Poke]:
     for group_id, value in values.items():
         try:
             record = decode(value.encode())
-        except DecodeError:  # of another version, which a batch that runs again has found
+        except DecodeError:  # another version wrote it, and a repeated batch has found it
             continue
         if not is_for_broker(record):
             continue
         why = why_not(groups.get(group_id), record, now_ms=now_ms())
         if why is not None:
             log.info(
-                "the broker is not made to assign the group",
+                "the group is not poked",
                 extra={"group": group_id, "epoch": record.epoch, "why": why},
             )
             continue

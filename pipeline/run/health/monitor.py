@@ -56,12 +56,12 @@ class Totals:
     """What happened since the start."""
 
     batches: Counter[float] = field(default_factory=Counter)
-    """By the bucket of their time."""
+    """Numbers of batches by the bucket of their duration."""
     batch_s: float = 0.0
     records: Counter[str] = field(default_factory=Counter)
-    """By kind."""
+    """Numbers of records by kind."""
     decisions: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By decision and guard; no guard is the empty text."""
+    """Numbers of decisions, by decision and guard; the guard is empty if there is none."""
     published: int = 0
 
 

@@ -1,8 +1,8 @@
 """Tasks: fold ranges of a latest table, and write a file of each.
 
-What a batch brings is bounded, and goes to the task of its range; what is stored is where the tasks can read it. To let
-Spark join the two would take an exchange of every stored row for each join, and half of the time would go into turning
-Arrow into Spark's rows and back.
+The new rows of a batch are bounded, and go to the task of their range; tasks read stored rows from the tables. If Spark
+joined the two, each join would shuffle every stored row, and half of the time would go into converting Arrow to Spark's
+rows and back.
 """
 
 import json
@@ -24,18 +24,18 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.storage import trouble_of
 
 Fold: TypeAlias = Callable[[Tables, pa.Table, pc.Expression | None], pa.Table]
-"""From the tables, the new rows, and which stored rows are in the range: the rows that the table gets there."""
+"""Returns the rows that a range of the table gets, from the tables, the new rows, and a filter for the stored rows."""
 
 SHARES = pa.schema([("number", pa.int32()), ("new", pa.binary())])
-"""What a task is given: the number of its range, and the new rows of it, packed."""
+"""Input of a task: the number of its range, and the range's new rows, packed."""
 FILES = t.StructType([t.StructField("file", t.StringType()), t.StructField("trouble", t.StringType())])
-"""What it gives back for each range that has rows: the file, as JSON of Delta's AddAction, or why it has no file."""
+"""Output of a task for each range that has rows: the file, as JSON of Delta's AddAction, or the storage's trouble."""
 _ANSWER = pa.schema([("file", pa.string()), ("trouble", pa.string())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldingTask:
-    """What one task does for its ranges; made on the driver, runs on the executors."""
+    """Folds the ranges of one task; created on the driver, called on the executors."""
 
     root: str
     storage_options: Mapping[str, str]
@@ -59,8 +59,8 @@ class FoldingTask:
         try:
             file = self._file(tables, number, new)
         except Exception as error:
-            # The driver waits for its storage. Raised here, Spark would try the task again at once, and log a traceback
-            # of each attempt.
+            # The driver waits for the storage. If this were raised here, Spark would retry the task at once and log a
+            # traceback for each attempt.
             if (trouble := trouble_of(error, has_been_written=True)) is None:
                 raise
             return {"file": None, "trouble": trouble}

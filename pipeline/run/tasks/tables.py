@@ -22,7 +22,7 @@ IS_DUE = pc.field("history_at") == pc.field("updated_at")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicFold:
-    """From the stored log offsets and the answers of a batch to what is known now, of some topics or of all."""
+    """Fold the answers of a batch into the stored log offsets, for some topics or for all."""
 
     cluster: str
     unwanted: tuple[str, ...] | None
@@ -41,7 +41,7 @@ class TopicFold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagFold:
-    """From the stored lags and the commits that a batch has read to the lags of now, of some groups or of all."""
+    """Fold the commits of a batch into the stored lags, for some groups or for all."""
 
     cluster: str
     ghosts: tuple[str, ...] | None

@@ -17,28 +17,28 @@ class DriverReport:
     stuck_after_s: float
     """How long it may take until the next step ends."""
     progress_at_ms: int
-    """When a step of a batch ended last, or brokers were last waited for."""
+    """When a step of a batch last ended, or the driver last waited for brokers."""
     step: str | None = None
     """The step that ended last; None before the first."""
     doing: str | None = None
-    """What it does now, where that is told; maintenance names the table."""
+    """What it does now, if known; maintenance names the table."""
     batch_s: float | None = None
     """How long the newest batch took."""
     kafka_error: str | None = None
-    """Why the brokers cannot be asked now; None when they can, or were not asked yet."""
+    """Why the brokers cannot be asked now; None if they can, or have not been asked yet."""
     storage_error: str | None = None
-    """Why the tables cannot be written now; None when they can."""
+    """Why the tables cannot be written now; None if they can."""
     spark_error: str | None = None
-    """Why Spark does nothing now; None when it does."""
+    """Why Spark is idle now; None if it works."""
     is_settled: bool = False
-    """What the offsets topic held at the start has been read, or `start.deadline_s` has passed."""
+    """Whether the offsets topic has been read to its end at the start, or `start.deadline_s` has passed."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "DriverReport":
-        """The report in parsed JSON; what a later version adds is left out.
+        """The report from parsed JSON. Fields of later versions are ignored.
 
         Raises:
-            TypeError: It lacks something.
+            TypeError: A field is missing.
         """
         known = {one.name for one in fields(cls)}
         return cls(**{name: value for name, value in values.items() if name in known})

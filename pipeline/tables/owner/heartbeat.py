@@ -33,7 +33,7 @@ class Beat:
     """What the file says."""
 
     owner: str
-    """As in `planner_state`."""
+    """Same value as in `planner_state`."""
     term: int
     at_ms: int
     """When it was written, by the owner's clock: ms since the epoch."""

@@ -1,4 +1,4 @@
-"""What follows from here under a target, if speeds and arrivals stay what they are."""
+"""Lag from now on under a target, if speeds and arrivals stay constant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ _STEP_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Speeds:
-    """How fast N members are taken to be."""
+    """Assumed speeds of N members."""
 
     capacity: Floats
-    """Units of work per second when it does not stand still."""
+    """Units of work per second while the member works."""
     stands_s: Floats
-    """How much longer it stands still."""
+    """Seconds for which the member still stands still."""
 
 
 def area_ahead(world: World, speeds: Speeds, targets: Sequence[Int32s]) -> Floats:

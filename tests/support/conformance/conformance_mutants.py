@@ -46,7 +46,7 @@ MUTANTS = (
     Mutant(("any-group",), "Records of another group are not yours."),
     Mutant(("any-cluster",), "Records of another cluster are not yours."),
     Mutant(("follows-dry-run",), "Follow no dry_run."),
-    Mutant(("any-group-protocol",), "Follow no record whose group_protocol is another than classic."),
+    Mutant(("any-group-protocol",), "Follow no record whose group_protocol is not classic."),
     Mutant(("passes-over-other-protocols",), HELD_TOO),
     Mutant(("never-expires",), "Follow nothing past valid_until."),
     Mutant(

@@ -1,4 +1,4 @@
-"""Lives of a member at random: what it reads, joins with, decides and is told, as Java's and Python's members take it.
+"""Random lives of a member: what it reads, joins with, decides and receives, for Java's and Python's members.
 
 A life is a JSON document as `Replay.java` reads it. `answers` has Python's member live it.
 """
@@ -44,7 +44,7 @@ REASONS = (
 
 
 def life(random: Random) -> Document:
-    """A life of a few events; most plans fit, and each rule is broken now and then."""
+    """A life of a few events. Most plans fit, and each rule is broken now and then."""
     cooperative = random.random() < 0.5
     events: list[Document] = []
     for epoch in range(1, random.randint(2, 3)):
@@ -194,7 +194,7 @@ def _member(random: Random, name: str, base: Owners, target: Owners, generation:
         owned["t"] = tuple(sorted({*owned.get("t", ()), random.randint(0, 6)}))
     claimed = generation if random.random() < 0.9 else random.randint(-1, 9)
     held = random.random() < 0.4
-    # A Java assignor that was not told of a loss says that it holds what its client has given up.
+    # A Java assignor that did not hear of a loss claims to hold what its client has given up.
     stale = held and random.random() < 0.2
     data = SubscriptionData(
         claims=Claims(owned=owned, generation=claimed), plan_epoch=random.randint(0, 9), held=held
@@ -298,7 +298,7 @@ class PythonMember:
 
 
 def joined(name: str, member: Document) -> Joined:
-    """The member as Python's leader sees it; one whose hold is stale has said so."""
+    """The member as Python's leader sees it; a member whose claim is stale has stated that."""
     user_data = _bytes(member["user_data"])
     if member["stale"] and user_data:
         user_data = user_data[:-1] + b"\0"

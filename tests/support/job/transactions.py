@@ -1,4 +1,4 @@
-"""What the log of a table says of who has written it: one number for each write, the term before the batch."""
+"""Transaction numbers in a table's log: one for each write, with the term in the high bits and then the batch."""
 
 import json
 from itertools import pairwise
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def assert_one_owner_after_the_other(folder: Path) -> None:
-    """Each number is in the log once, and none of an earlier term comes after one of a later term.
+    """Assert that each number is in the log once, and that none of an earlier term follows one of a later term.
 
     Args:
         folder: Of a table that maintenance has not cut.
@@ -17,12 +17,12 @@ def assert_one_owner_after_the_other(folder: Path) -> None:
 
 
 def terms(folder: Path) -> int:
-    """How many owners have written the table."""
+    """Number of owners that have written the table."""
     return len({number >> 32 for number in _numbers(folder)})
 
 
 def _numbers(folder: Path) -> list[int]:
-    """In the order of the table's versions."""
+    """The numbers, in the order of the table's versions."""
     actions = [
         json.loads(line)
         for file in sorted((folder / "_delta_log").glob("[0-9]*.json"))

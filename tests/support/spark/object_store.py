@@ -42,7 +42,7 @@ class ObjectStore:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Address on which it listens."""
         return self._port
 
     @property
@@ -51,7 +51,7 @@ class ObjectStore:
         return self.options_by(self.endpoint)
 
     def options_by(self, endpoint: str) -> dict[str, str]:
-        """The same for who reaches it by another address."""
+        """The same store for a client that reaches it by another address."""
         return {
             "AWS_ENDPOINT_URL": endpoint,
             "AWS_ALLOW_HTTP": "true",

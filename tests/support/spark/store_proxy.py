@@ -1,4 +1,4 @@
-"""Between a client and a store of S3: answers that come late or never, and writes that are refused.
+"""A proxy between a client and an S3 store: it delays or drops answers, and refuses writes.
 
 One request at a time goes over a connection (HTTP/1.1), so where a request begins is known without reading it whole.
 It is a process of its own, told by lines on its stdin: delta-rs keeps Python's lock while it waits for some answers.
@@ -26,7 +26,7 @@ class StoreProxy:
     """Passes connections on to one port of this machine; a context manager."""
 
     def __init__(self, target_port: int) -> None:
-        """Begin to listen on a free port."""
+        """Start to listen on a free port."""
         command = [sys.executable, "-m", __name__, str(target_port)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
@@ -35,29 +35,29 @@ class StoreProxy:
 
     @property
     def endpoint(self) -> str:
-        """Its address."""
+        """Address of the proxy."""
         return f"http://{HOST}:{self._port}"
 
     def delay(self, seconds: float) -> None:
-        """Pass each answer on this much later, from now on."""
+        """Delay each answer by this much from now on."""
         self._tell(delay_s=seconds)
 
     def refuse_writes(self, status: int, code: str) -> None:
-        """Answer each write by this status of HTTP and this code of S3, from now on."""
+        """Answer each write with this HTTP status and S3 error code from now on."""
         self._tell(refusal=[status, code])
 
     def take_writes(self) -> int:
-        """Pass writes on again; how many were refused."""
+        """Pass writes on again, and return how many were refused."""
         refused: int = self._tell(refusal=None)["refused"]
         return refused
 
     def lose_answers(self, *parts: str) -> None:
-        """Of writes to paths with these parts: once for each, the write is carried out and its answer lost."""
+        """For each of these parts, carry out the next write to a path that contains it, and lose its answer."""
         self._tell(to_lose=parts)
 
     @property
     def answers_to_lose(self) -> int:
-        """How many are left of `lose_answers`."""
+        """How many answers of `lose_answers` are still to be lost."""
         return len(self._tell()["to_lose"])
 
     def __enter__(self) -> "StoreProxy":
@@ -67,7 +67,7 @@ class StoreProxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._process.kill()
-        # And closes its pipes.
+        # This also closes its pipes.
         self._process.communicate(timeout=_WITHIN_S)
 
     def _tell(self, **changes: Any) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class _Proxy:
             with client, socket.create_connection((HOST, self._target_port)) as server:
                 self._pass_on(client, server)
         except OSError:
-            # One of the two ends has gone; the other sees its connection closed.
+            # One end has gone; the other sees its connection closed.
             return
 
     def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
@@ -144,7 +144,7 @@ class _Proxy:
                 sink.sendall(chunk)
 
     def _to_lose(self, chunk: bytes) -> str | None:
-        """The entry of `to_lose` that a request is of, if this is the beginning of one."""
+        """The entry of `to_lose` that matches the request, if this is the beginning of one."""
         if not chunk.startswith(_WRITES):
             return None
         line = chunk.partition(b"\r\n")[0].decode()
@@ -156,7 +156,7 @@ class _Proxy:
         head = f"HTTP/1.1 {status} {code}\r\nContent-Type: application/xml\r\nConnection: close\r\n"
         client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
         client.shutdown(socket.SHUT_WR)
-        # To close before the body of the request has come would reset the connection, and the answer with it.
+        # Closing before the request's body has arrived would reset the connection, and the answer would be lost.
         client.settimeout(_DRAINED_WITHIN_S)
         while client.recv(_CHUNK):
             pass

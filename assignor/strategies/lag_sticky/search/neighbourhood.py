@@ -76,7 +76,7 @@ class Neighbourhood:
         """The best move or swap; only if there is none, the best ejection chain."""
         if len(self._given) == 0 or len(self._near) == 0:
             return None
-        # A chain is the dearest to evaluate and changes most members, so it is the last resort.
+        # A chain is the most expensive to evaluate and changes the most members, so it is the last resort.
         return self._best_move_or_swap() or self._best_ejection_chain()
 
     def _neighbours(self, loads_s: Floats) -> Int64s:
@@ -213,7 +213,7 @@ class Neighbourhood:
         return room + _ROUNDING * bins
 
     def _excess(self) -> float:
-        """Weight that the slow member has to lose to come below its load; a little less for rounding."""
+        """Weight that the slow member has to lose to get below the limit; a little less, to allow for rounding."""
         state, slow = self._state, self._slow
         bin_ = float(self._problem.capacity[slow]) * self._limit_s
         room = bin_ - float(state.lag[slow]) - float(state.rate[slow]) * self._weigh_until_s

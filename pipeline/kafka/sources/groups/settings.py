@@ -41,7 +41,7 @@ class ListedGroup:
     group_type: str
     """'classic', 'consumer', or 'unknown': the client knows no other word, and older brokers give none."""
     state: str | None
-    """By Kafka's name; None where the client knows none."""
+    """Kafka's name of the state; None if the client does not know it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

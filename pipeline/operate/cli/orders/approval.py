@@ -1,4 +1,4 @@
-"""The order that approves a plan which waits: the same whether the command gives it or the page."""
+"""The order that approves a waiting plan, for the command and the page."""
 
 from assignor.protocol.commands import Approval, Orders
 from pipeline import clock
@@ -17,7 +17,7 @@ def approve_plan(tables: Tables, config: Config, group: str, *, plan: str, reaso
 
     Args:
         tables: Where the plan waits.
-        config: Of the stream.
+        config: Configuration of the stream.
         group: The group.
         plan: `plan_id` of the plan that was looked at.
         reason: Why, for the next operator.
@@ -28,7 +28,7 @@ def approve_plan(tables: Tables, config: Config, group: str, *, plan: str, reaso
         StoreError: The tables cannot be read.
         BrokerUnavailableError: The order could not be written.
         AccessRefusedError: The cluster does not let this user do it.
-        EncodeError: A text is none that can be written.
+        EncodeError: A text cannot be written.
     """
     row = waiting_row(tables, group)
     check_is(row, group, plan)

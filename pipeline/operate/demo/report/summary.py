@@ -30,7 +30,7 @@ class Summary:
     control_topic: str
     bootstrap_servers: str
     by_group: tuple[GroupResult, ...]
-    """In the order of the scenario."""
+    """Results in the order of the scenario."""
     plot: str | None
     """File of the plot; None when there is nothing to plot."""
 

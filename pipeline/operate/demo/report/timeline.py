@@ -33,7 +33,7 @@ class GroupTimeline:
     group_id: str
     follows: bool
     points: tuple[Point, ...]
-    """By time; at least one."""
+    """Entries by time; at least one."""
     was_behind: bool
     """Whether there was anything to drain."""
     drained_s: float | None

@@ -28,7 +28,7 @@ _BATCHES_FOR_MEDIAN = 50
 _HEADINGS = 5
 """Lines in addition to those of the groups and of the newest plans."""
 _MARKED_S = 30.0
-"""How long a member shows what it was given or gave."""
+"""How long a member shows the partitions that it got or gave up."""
 
 
 class Screen:
@@ -60,7 +60,7 @@ class Screen:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Take the whole screen while the body runs; afterwards the terminal is as it was."""
+        """Use the whole screen while the body runs, then restore the terminal."""
         self._begun_at_s = time.monotonic()
         with Live(
             console=self._console,
@@ -73,13 +73,13 @@ class Screen:
             yield
 
     def show_page(self, address: str) -> None:
-        """Where the page is: a line of its own until the first batch, and below the tables."""
+        """Show the page's address: on a line of its own until the first batch, then below the tables."""
         self._page = address
         if self._report is None:
             self._console.print(Text.assemble(("✓ ", "green"), f"page: {address}"))
 
     def show(self, report: Report, snapshot: Snapshot) -> None:
-        """One finished batch."""
+        """Show a finished batch."""
         self._seconds.append(report.seconds)
         self._published += report.published
         for plan in snapshot.plans:
@@ -87,7 +87,7 @@ class Screen:
         self._report, self._snapshot, self._shown_at_s = report, snapshot, time.monotonic()
 
     def show_moves(self, moves: Sequence[Move]) -> None:
-        """Partitions that have just changed hands: marked at the members, and one line for each group."""
+        """Show partitions that have just moved: a mark at the members, and one line for each group."""
         now_s = time.monotonic()
         self._marks += [(now_s, move) for move in moves]
         for group_id in dict.fromkeys(move.group_id for move in moves):
@@ -100,7 +100,7 @@ class Screen:
             self._earlier.append(entry)
 
     def draw(self) -> RenderableType:
-        """The screen as of now, for a terminal of the size that the console has now."""
+        """The current screen, for the current size of the terminal."""
         if self._report is None:
             return Text("no batch yet")
         newest = [self._newest[name] for name in sorted(self._newest)]
@@ -119,7 +119,7 @@ class Screen:
         )
 
     def _gained(self) -> Counter[str]:
-        """By client id, how many partitions it has been given lately, less those it gave."""
+        """Partitions that each client id has recently got, minus those that it gave up."""
         gained: Counter[str] = Counter()
         for at_s, move in self._marks:
             if time.monotonic() - at_s < _MARKED_S:

@@ -1,4 +1,4 @@
-"""Samples of plans: what was decided about each group last, and what became of the newest plan that was published."""
+"""Samples of plans: the newest decision about each group, and the outcome of its newest published plan."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from pipeline.operate.serve.views.plans import DECIDED, EFFECTS, KINDS, OUTCOMES
 
 
 def plan_samples(facts: Facts) -> Iterator[Samples]:
-    """Samples of every group about which something was decided."""
+    """Samples of every group that has a decision."""
     plans = list(plans_of(facts))
     yield _by(families.PLAN_STATE, "state", _states(plans))
     yield _by(families.PLAN_HELD_BACK, "guard", ((one, one.guard, 1) for one in plans if one.guard))
@@ -25,7 +25,7 @@ def plan_samples(facts: Facts) -> Iterator[Samples]:
 
 
 def _outcomes(published: list[tuple[Plan, Outcome]]) -> Iterator[Samples]:
-    """Samples of groups that ever had a plan."""
+    """Samples of groups for which a plan was ever published."""
     judged = [(one, plan.effect) for one, plan in published if plan.effect]
     effects = ((one, name.replace(" ", "_"), int(name == found)) for one, found in judged for name in EFFECTS)
     yield _by(families.PLAN_EFFECT, "effect", effects)
@@ -81,7 +81,7 @@ def _samples(
 ) -> Samples:
     names = {"cluster_name": "cluster", "group": "group_id"}
     keys = {label: pa.array([one.row[name] for one in plans], pa.string()) for label, name in names.items()}
-    # Whole numbers are written as such.
+    # Floats are written without a fraction if they are whole.
     return samples(family, Labels({**keys, **more}), pa.array(numbers, pa.float64()))
 
 

@@ -60,5 +60,5 @@ def drawn(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) -> 
 
 
 def _ending(points: Sequence[Point], newest: float | None) -> list[Point]:
-    """With what the newest batch says as the last point."""
+    """The points, with the value of the newest batch as the last one."""
     return [*points[:-1], (points[-1][0], newest)]

@@ -47,7 +47,7 @@ def _runs(dots: Sequence[_Dot | None]) -> Iterator[list[_Dot]]:
 
 
 def _drawn(run: Sequence[_Dot]) -> str:
-    """As commands of a path, without what is in the middle of a level line; one alone is drawn as a dot."""
+    """Commands of an SVG path, without points inside a level line; a single point is drawn as a dot."""
     middle = [
         here
         for before, here, after in zip(run, run[1:], run[2:], strict=False)

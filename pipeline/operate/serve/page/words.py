@@ -76,15 +76,15 @@ def status_tag(status: str) -> Markup:
 
 
 def group_url(group_id: str, cluster: str | None = None, *, path: str = "/group") -> str:
-    """Where a group's page is, or where orders for it are sent.
+    """URL of a group's page, or of the path for its orders.
 
-    The name stands in the query, where `..` and `/` mean nothing, and where no browser changes line ends.
+    The name is in the query, where `..` and `/` have no meaning and browsers do not change line ends.
     """
     return f"{path}?id={quote(group_id, safe='')}{_of(cluster, '&')}"
 
 
 def api_url(group_id: str, rest: str = "", cluster: str | None = None) -> str:
-    """URL of the same as JSON."""
+    """URL of the same group as JSON."""
     return f"/api/v1/groups/{quote(group_id, safe='')}{rest}{_of(cluster, '?')}"
 
 

@@ -38,11 +38,11 @@ class Members:
     by_group: Mapping[str, list[_Member] | None]
     """None where Kafka does not say who they are."""
     owned: Mapping[str, Mapping[str, _Owned]]
-    """By group and member id, those that own anything."""
+    """Members that own anything, by group and member id."""
     shown: Mapping[tuple[str, str], float | None]
     """Records/s that a member drained with a backlog, by group and identity."""
     stuck: Mapping[str, int]
-    """By KIP-848 group: members that are behind their target assignment for longer than their rebalance timeout."""
+    """Members of each KIP-848 group that are behind their target assignment for longer than their rebalance timeout."""
 
     def count(self, group_id: str) -> int | None:
         """How many there are; None if that is unknown."""

@@ -1,4 +1,4 @@
-"""What figures of groups are made of, on the page and in metrics: rows of the newest versions of the tables."""
+"""Rows of the newest versions of the tables, from which the page and metrics compute figures of groups."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,16 +15,8 @@ COLUMNS = {
     "partition_lag": (
         *("cluster", "group_id", "topic", "partition", "committed_offset", "lag", "lag_at_commit"),
         *("lag_seconds", "lag_seconds_is_lower_bound", "retention_seconds", "arrival_rate", "drain_rate"),
-        *(
-            "trend",
-            "status",
-            "provisional",
-            "member_id",
-            "client_id",
-            "client_host",
-            "log_observed_at",
-            "updated_at",
-        ),
+        *("trend", "status", "provisional", "member_id", "client_id", "client_host"),
+        *("log_observed_at", "updated_at"),
     ),
     "topic_offsets": (
         *("cluster", "topic", "partition", "log_start_offset", "log_end_offset", "deleted_at"),
@@ -49,7 +41,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Facts:
-    """Rows of the tables, under the tables' names; columns as in `COLUMNS`, and `is_old` of the lag rows."""
+    """Rows of the tables, under the tables' names. Columns are those of `COLUMNS`; lag rows also have `is_old`."""
 
     partition_lag: pa.Table
     topic_offsets: pa.Table
@@ -74,15 +66,15 @@ def facts(found: Snapshot, config: Config) -> Facts:
     return Facts(**rows, as_of=found.observed_at)
 
 
-def narrowed(all_of_them: Facts, config: MetricsConfig) -> Facts:
-    """The rows of the groups and topics that metrics are wanted of."""
+def narrowed(whole: Facts, config: MetricsConfig) -> Facts:
+    """The rows of the groups and topics that the metrics configuration includes."""
     groups = NameFilter(config.groups_include, config.groups_exclude)
     topics = NameFilter(config.topics_include, config.topics_exclude)
-    rows = {name: _wanted(getattr(all_of_them, name), "group_id", groups) for name in COLUMNS}
+    rows = {name: _wanted(getattr(whole, name), "group_id", groups) for name in COLUMNS}
     rows = {name: _wanted(one, "topic", topics) for name, one in rows.items()}
-    # What was decided about a group outlives it by weeks.
+    # A decision outlives its group by weeks.
     rows["plan_state"] = _of_groups(rows["plan_state"], rows["partition_lag"], rows["consumer_groups"])
-    return Facts(**rows, as_of=all_of_them.as_of)
+    return Facts(**rows, as_of=whole.as_of)
 
 
 def _of_groups(rows: pa.Table, *known: pa.Table) -> pa.Table:

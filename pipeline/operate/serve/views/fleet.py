@@ -1,4 +1,4 @@
-"""All groups, one row each: what `lagwise groups` and `lagwise lag --total group` say, and how their plans are."""
+"""All groups, one row each: the figures of `lagwise groups` and `lagwise lag --total group`, and the plan."""
 
 import threading
 from collections import defaultdict
@@ -40,14 +40,14 @@ class Fleet:
 
     versions: tuple[int, ...]
     rows: Mapping[str, Row]
-    """By name of the group, in the order of names."""
+    """By group name, in the order of names."""
     members: Members
     plans: Mapping[str, Plan]
     """Plans of the groups that have a decision."""
 
 
 class Fleets:
-    """Makes the fleet; of the same version of the tables only once, whoever asks how often."""
+    """Makes the fleet once for each version of the tables, however often it is requested."""
 
     def __init__(self, config: Config) -> None:
         """Read nothing yet."""
@@ -110,7 +110,7 @@ def _row(row: Row, sums: Mapping[str, Row], members: Members, plans: Mapping[str
 
 
 def _sums(lag: pa.Table) -> dict[str, Row]:
-    """By group: the totals of the commands, and the number of partitions of each status."""
+    """Totals of each group, as in the commands, and its number of partitions in each status."""
     statuses = _statuses(lag)
     summed, _ = totals(lag, by="group")
     return {row["group_id"]: {**row, "statuses": statuses[row["group_id"]]} for row in iterate(summed)}

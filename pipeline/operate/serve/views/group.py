@@ -28,7 +28,7 @@ class GroupView:
     """What is shown of one group."""
 
     row: Row
-    """As in the fleet."""
+    """The group's row in the fleet."""
     members: list[Row]
     """Those that the group has, and what nobody owns as a member of null."""
     decision: Row | None
@@ -39,7 +39,7 @@ class GroupView:
     following: Following | None
     """Who follows plans; None where no plan waits for approval, or the members are not known."""
     partitions: pa.Table
-    """As `lagwise lag` lists them, and `is_old`."""
+    """Rows of `lagwise lag`, with `is_old`."""
 
 
 def group_view(found: Snapshot, fleet: Fleet, group_id: str, config: Config) -> GroupView | None:
@@ -89,7 +89,7 @@ def lag_rows(found: Snapshot, group_id: str) -> pa.Table:
 
 
 def worst(lag: pa.Table, most: int) -> pa.Table:
-    """As many partitions, in the order they have: those with the largest lag, and before them those of unknown lag."""
+    """This many partitions in their own order: those of unknown lag first, then those with the largest lag."""
     if lag.num_rows <= most:
         return lag
     # What is unknown is worse than any lag.

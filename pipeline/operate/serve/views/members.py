@@ -1,4 +1,4 @@
-"""Members of one group: what each owns, how fast it is, what it said, and what the target would give it."""
+"""Members of one group: what each owns, its speed, its answers, and what the target would give it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,13 +24,13 @@ def member_rows(
     plan: Plan | None,
     capacities: Mapping[str, float | None],
 ) -> list[Row]:
-    """One row per member, and one of null for what nobody owns; a rate that is known in part is unknown.
+    """One row per member, and one under null for partitions without an owner. A rate that is partly known is null.
 
     Args:
         listed: As `lagwise groups --members` lists them.
         lag: Rows `with_is_old` of the group's partitions.
-        decision: The newest, with its target and its moves; None when there is none.
-        plan: The newest plan; None when nothing was decided.
+        decision: The newest decision, with its target and its moves; None if there is none.
+        plan: The newest plan; None if there is no decision.
         capacities: Records/s that members drained with a backlog, by member id.
     """
     summed, _ = totals(lag, by="member")
@@ -76,7 +76,7 @@ def _worst_statuses(lag: pa.Table) -> dict[str | None, str]:
 
 
 def _after(rows: Iterable[str | None], lag: pa.Table, decision: Row | None) -> dict[str | None, Row]:
-    """What the target would give each member, and the partitions that it moves; null when there is no target."""
+    """What the target would give each member, and its moves; null if there is no target."""
     target = target_of(decision["assignment"]) if decision else None
     if decision is None or target is None:
         return {
@@ -101,7 +101,7 @@ def _after(rows: Iterable[str | None], lag: pa.Table, decision: Row | None) -> d
 
 
 def _held_by(target: Mapping[str, Sequence[Key]], keys: Iterable[Key]) -> dict[str | None, Sequence[Key]]:
-    """What each member has under the target, and under None what nobody has."""
+    """Partitions of each member under the target; under None, those without an owner."""
     kept = {key for own in target.values() for key in own}
     held: dict[str | None, Sequence[Key]] = {None: [key for key in keys if key not in kept]}
     held.update(target)

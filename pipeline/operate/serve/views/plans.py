@@ -1,4 +1,4 @@
-"""The newest decision about each group, what became of its newest plan, and what the target means for each member."""
+"""The newest decision about each group, the outcome of its newest plan, and what the target means for each member."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became so far of the newest plan that was published; `needed` apart, what JSON has as `published`."""
+    """Outcome so far of the newest published plan. JSON has these fields, except `needed`, under `published`."""
 
     epoch: int
     status: str
@@ -48,23 +48,23 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One group's row of `plan_state`, and what else is known of its plan."""
+    """A group's row of `plan_state`, with the outcome of its plan and its members' answers."""
 
     row: Mapping[str, Any]
     n_moves: int | None
     """Moves of the target; None if there is none."""
     outcome: Outcome | None
-    """None when no plan was ever published."""
+    """None if no plan was ever published."""
     is_paused: bool
     acks: Mapping[str, frozenset[str]]
     """Members by what they said about the newest plan."""
     members: frozenset[str]
     is_kip848: bool = False
-    """The broker assigns the group, and its members answer nothing."""
+    """Whether the broker assigns the group; its members then send no acknowledgements."""
 
     @property
     def guard(self) -> str | None:
-        """The one that holds a plan back."""
+        """The guard that holds a plan back, if any."""
         return guard_of(self.row["reason"])
 
     @property
@@ -80,7 +80,7 @@ class Plan:
 
     @property
     def acks_missing(self) -> int | None:
-        """Members of the group that the open plan needs, and that have said nothing."""
+        """How many members that the open plan needs have not answered it."""
         needed = self.outcome.needed if self.outcome else None
         if needed is None or self.is_kip848:
             return None
@@ -90,10 +90,10 @@ class Plan:
 def plans_of(facts: Facts) -> Iterator[Plan]:
     """Plans of all groups that have a decision."""
     rows = facts.plan_state
-    # The lists of moves are long, and only their lengths are shown.
+    # Lists of moves are long, and only their lengths are shown.
     n_moves = pc.if_else(pc.is_valid(rows["assignment"]), pc.list_value_length(rows["moves"]), None)
-    # So is what decisions remember. It is read where the row's own plan is newer than what its column `plan` tells, or
-    # is open: that takes a millisecond for a large group.
+    # States are long, too: one of a large group takes a millisecond to read. They are read only where the column `plan`
+    # is out of date, that is, where the row published a plan or its plan is open.
     is_open = pc.equal(pc.struct_field(rows["plan"].combine_chunks(), "status"), "open")
     is_read = pc.or_kleene(is_open, pc.equal(rows["decision"].combine_chunks(), "publish"))
     states = pc.if_else(is_read, rows["state"].combine_chunks(), None)
@@ -119,7 +119,7 @@ def plans_of(facts: Facts) -> Iterator[Plan]:
 
 
 def plan_row(plan: Plan) -> Row:
-    """The decision and the plan in figures; a time to drain of null means never, or unknown."""
+    """The decision and the plan in figures. A drain time of null means never, or unknown."""
     states, outcome = plan.states, plan.outcome
     return {
         "states": [state for state in (*DECIDED, *OUTCOMES) if state in states],
@@ -135,7 +135,7 @@ def plan_row(plan: Plan) -> Row:
 
 
 def answers(plan: Plan) -> dict[str, list[str]]:
-    """What each member said about the newest plan, by member id."""
+    """Each member's answers to the newest plan, by member id."""
     found: dict[str, list[str]] = {}
     for kind in KINDS:
         for member_id in sorted(plan.acks[kind]):
@@ -144,10 +144,10 @@ def answers(plan: Plan) -> dict[str, list[str]]:
 
 
 def target_of(assignment: Mapping[str, Mapping[str, str]] | None) -> dict[str, list[Key]] | None:
-    """What each member is to have, by member id; None when there is no target.
+    """Target partitions of each member, by member id; None if there is no target.
 
     Raises:
-        DecodeError: The text is none that lagwise writes.
+        DecodeError: lagwise did not write this text.
     """
     if assignment is None:
         return None
@@ -162,7 +162,7 @@ def target_of(assignment: Mapping[str, Mapping[str, str]] | None) -> dict[str, l
 
 
 def of_target(keys: Iterable[Key], rows: Mapping[Key, Row]) -> Row:
-    """How many partitions these are and their lag, in records; None where a part of it is unknown."""
+    """Number of these partitions and their lag in records; the lag is None if part of it is unknown."""
     found = list(keys)
     lags = [rows[key]["lag"] if key in rows else None for key in found]
     known = [lag for lag in lags if lag is not None]
@@ -170,12 +170,12 @@ def of_target(keys: Iterable[Key], rows: Mapping[Key, Row]) -> Row:
 
 
 def moved(moves: Iterable[Mapping[str, Any]], side: str) -> Counter[str | None]:
-    """Moves by the member that they take a partition from (`from`) or give it to (`to`)."""
+    """Number of moves by the member that loses (`from`) or gets (`to`) the partition."""
     return Counter(move[side] for move in moves)
 
 
 def _remembered(plan: PlanState | None) -> Outcome | None:
-    """As the newest decision remembers it."""
+    """Outcome according to the state of the newest decision."""
     if plan is None:
         return None
     is_open = plan.status == "open"
@@ -194,24 +194,22 @@ def _remembered(plan: PlanState | None) -> Outcome | None:
     )
 
 
-_OF_COLUMN = (
-    "epoch",
-    "status",
-    "moves",
-    "moves_made",
-    "published_at",
-    "predicted_drain_s",
-    "realised_drain_s",
-)
-
-
 def _recorded(row: Mapping[str, Any]) -> Outcome | None:
-    """As the columns of plans before the newest decision have it."""
+    """Outcome according to the columns, which describe the plan before the newest decision."""
     plan = row["plan"]
     if plan is None:
         return None
-    of_column = {name: plan[name] for name in _OF_COLUMN}
-    return Outcome(**of_column, effect=row["plan_effect"], effect_why=row["plan_effect_why"])
+    return Outcome(
+        epoch=plan["epoch"],
+        status=plan["status"],
+        moves=plan["moves"],
+        moves_made=plan["moves_made"],
+        published_at=plan["published_at"],
+        predicted_drain_s=plan["predicted_drain_s"],
+        realised_drain_s=plan["realised_drain_s"],
+        effect=row["plan_effect"],
+        effect_why=row["plan_effect_why"],
+    )
 
 
 def _members(facts: Facts) -> dict[str, frozenset[str]]:
@@ -232,7 +230,7 @@ def _ids(groups: pa.Table) -> Iterator[list[str]]:
 
 
 def _acks(facts: Facts) -> Mapping[tuple[str, int | None, str], frozenset[str]]:
-    """Members by group, epoch and what they said."""
+    """Members by group, epoch and kind of answer."""
     found = defaultdict[tuple[str, int | None, str], frozenset[str]](frozenset)
     rows = facts.acks.filter(pc.is_in(facts.acks["kind"], value_set=pa.array(KINDS)))
     for row in rows.to_pylist():

@@ -217,11 +217,12 @@ def claim(held: Mapping[str, tuple[int, ...]], generation: int) -> bytes:
 
 
 def judge_memory(walk: Walk) -> None:
-    """What is remembered is bounded, and a plan that is open has time left."""
+    """The memory of a group is bounded, and an open plan has time left."""
     assert all(len(times) <= GUARDS.partition_moves_per_day for times in walk.state.moved_at_ms.values())
-    # Some facts of each member, what it has shown and how it fares among them, however much has happened.
-    assert len(to_json(walk.state)) < 2_000 + 600 * len(walk.held)
     plan = walk.state.plan
+    # Some facts about each member of the group or its newest plan, however much has happened.
+    members = {*walk.held, *(plan.target if plan is not None else ())}
+    assert len(to_json(walk.state)) < 2_000 + 600 * len(members)
     if plan is not None and plan.status == "open":
         assert walk.now_ms < plan.valid_until_ms <= walk.now_ms + RULES.valid_for_ms
 

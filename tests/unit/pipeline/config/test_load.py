@@ -95,7 +95,7 @@ def test_unknown_key_gets_advice(problems: Problems, text: str, expected: str) -
         ),
         (
             "[[plan.groups]]\npattern = 'a'\npoke = true",
-            'plan.groups[0]: poke = true needs follow = "broker": nobody else takes a plan when the broker assigns',
+            'plan.groups[0]: poke = true needs follow = "broker": set both, or remove poke',
         ),
         (
             "[[plan.groups]]\npattern = 'a'\nguards = {min_lags = 1}",

@@ -1,4 +1,4 @@
-"""lagwise's own member of a KIP-848 group is none of the group's, in any table; a consumer never passes for it."""
+"""No table shows lagwise's own member of a KIP-848 group, and no consumer is mistaken for it."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ STABLE: tuple[Written, ...] = (
     current("a", 2, {"t": [0, 1]}),
 )
 AS_SENT = f"({NOTHING})"
-"""As librdkafka sends it."""
+"""The expression as librdkafka sends it."""
 JOINED = (
     metadata("p", client_id=CLIENT_ID, client_host="/10.0.0.9", topic_regex=AS_SENT),
     current("p", 2),

@@ -1,4 +1,4 @@
-"""Whether the offsets topic can be read, by what brokers say of it."""
+"""Whether the offsets topic can be read, according to the brokers."""
 
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 
 
 class Admin:
-    """Describes the offsets topic by one answer."""
+    """Answers every description of the offsets topic in the same way."""
 
     def __init__(self, answer: KafkaException | list[AclOperation] | None) -> None:
         self._answer = answer
@@ -40,9 +40,9 @@ def failed(code: int) -> KafkaException:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (failed(KafkaError.TOPIC_AUTHORIZATION_FAILED), "may not see"),
-        (failed(KafkaError.UNKNOWN_TOPIC_OR_PART), "the brokers know no topic"),
-        ([AclOperation.DESCRIBE], "and not read it"),
+        (failed(KafkaError.TOPIC_AUTHORIZATION_FAILED), "may not describe"),
+        (failed(KafkaError.UNKNOWN_TOPIC_OR_PART), "the brokers report no topic"),
+        ([AclOperation.DESCRIBE], "but not read it"),
     ],
 )
 def test_topic_that_is_hidden_unknown_or_not_to_be_read_says_why(answer: Any, said: str) -> None:

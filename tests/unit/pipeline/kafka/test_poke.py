@@ -1,4 +1,4 @@
-"""When a poke's member joins, and what it is made from; what Kafka does is in the integration tests."""
+"""When a poke's member joins, and with which properties; the integration tests show what Kafka does."""
 
 import time
 from types import SimpleNamespace
@@ -32,12 +32,12 @@ def test_group_with_the_members_of_the_plan_may_be_joined() -> None:
         (KafkaException(KafkaError(KafkaError.GROUP_ID_NOT_FOUND)), "the group is gone"),
         (described(state="DEAD"), "the group is gone"),
         (described(state="EMPTY"), "the group has no member any more"),
-        (described("a", "b", kind="CLASSIC"), "the group is a classic one now"),
-        (described("a", "b", kind="UNKNOWN"), "the group is a classic one now"),
-        (described("a"), "members that the plan gives partitions have left"),
+        (described("a", "b", kind="CLASSIC"), "the group no longer uses group.protocol=consumer"),
+        (described("a", "b", kind="UNKNOWN"), "the group no longer uses group.protocol=consumer"),
+        (described("a"), "members to which the plan gives partitions have left"),
         (
             described("a", "b", "poke"),
-            "a poke that was cut off is a member still: its broker assigns the group once it takes it out",
+            "the member of a poke that was cut off is still in the group: the broker reassigns the group when it removes that member",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The epoch of a KIP-848 group rises without a move: that is no rebalance for the judge, the price, and the guards."""
+"""An epoch of a KIP-848 group without a move is no rebalance for the judge, the price and the guards."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ LATER_MS = NOW_MS + 600_000
 
 
 def state_of(walk: BrokerWalk) -> GroupState:
-    """Once its plan is applied."""
+    """The state once its plan is applied."""
     walk.take(walk.decide())
     walk.arrive()
     walk.decide(after_s=10)

@@ -220,7 +220,7 @@ def test_no_other_plan_is_made_while_a_member_loses_ground_and_three_commits_hav
 def test_no_other_plan_is_made_while_members_catch_up_within_ten_minutes_under_the_last_one(
     draining: tuple[float, ...], of_b: int, *, waits: bool
 ) -> None:
-    """16 records/s arrive with b; every plan on the way would be judged, and taken back, with the one that works."""
+    """16 records/s arrive at b. lagwise would judge, and take back, any plan meanwhile with the one that works."""
     group = applied(draining=draining)
     group.rules = RULES
     group.state = replace(group.state, cooldown_until_ms=0)

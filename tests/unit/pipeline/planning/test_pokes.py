@@ -1,4 +1,4 @@
-"""Which brokers are poked: those of groups that are as the plan has them, and that no poke could harm."""
+"""Which groups are poked: those that still match their plan and that a poke cannot harm."""
 
 from typing import Any
 

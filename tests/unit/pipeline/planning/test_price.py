@@ -182,7 +182,7 @@ def test_group_with_cheap_moves_gets_the_plans_that_it_got_without_a_price(
     scenario = drawn(world, 0)
     priced = run(scenario, Lagwise())
     monkeypatch.setattr(price, "why_waits", lambda *_: None)
-    monkeypatch.setattr(price, "is_dear", lambda *_, **__: False)
+    monkeypatch.setattr(price, "is_expensive", lambda *_, **__: False)
 
     assert priced.plans
     assert run(scenario, Lagwise()) == priced
@@ -193,7 +193,7 @@ def test_cold_caches_leave_a_group_no_worse_off_than_without_plans(monkeypatch: 
     scenario = drawn("hot key and cold caches", 0)
     priced, unplanned = run(scenario, Lagwise()), run(scenario, NoPlans())
     monkeypatch.setattr(price, "why_waits", lambda *_: None)
-    monkeypatch.setattr(price, "is_dear", lambda *_, **__: False)
+    monkeypatch.setattr(price, "is_expensive", lambda *_, **__: False)
 
     assert 0 < priced.lag_area < 1.05 * unplanned.lag_area
     assert run(scenario, Lagwise()).lag_area > 2 * unplanned.lag_area

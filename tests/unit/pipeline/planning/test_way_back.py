@@ -57,7 +57,7 @@ def returns(group: Walk, *, minutes: int = 10) -> bool:
     )
 
 
-@pytest.mark.parametrize(("price_s", "reason"), [(0.0, None), (60.0, "moves are dear")])
+@pytest.mark.parametrize(("price_s", "reason"), [(0.0, None), (60.0, "moves are expensive")])
 def test_partitions_return_before_it_is_calm_where_moves_are_dear(price_s: float, reason: str | None) -> None:
     group = after_the_burst()
     group.state = replace(group.state, move_price_s=price_s, priced_at_ms=group.now_ms)

@@ -1,4 +1,4 @@
-"""Pokes beside the batches: each plan's once, not too often, a few at a time, and nobody waits for one."""
+"""Pokes alongside the batches: once for each plan, not too often, a few at a time, and no batch waits for one."""
 
 import threading
 from collections import Counter
@@ -15,7 +15,7 @@ LATER_MS = 32_503_680_000_000
 
 @dataclass
 class Played:
-    """Carries pokes out at the test's word."""
+    """Carries out pokes when the test says so."""
 
     open: threading.Event = field(default_factory=threading.Event)
     asked: list[Question] = field(default_factory=list)
@@ -130,7 +130,7 @@ def test_plan_that_is_over_before_its_turn_is_not_poked_for(played: Played) -> N
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
-        (None, "ended before it could say why"),
+        (None, "ended without reporting a cause"),
         (OSError("no memory"), "no memory"),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), "invalid start byte"),
         (Outcome(error="not allowed"), "not allowed"),

@@ -1,4 +1,4 @@
-"""When a query that chose its source of commits by what the brokers allowed should choose anew."""
+"""When a query should end because brokers now call for the other source of commits."""
 
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ NEVER = object()
 
 
 class Brokers:
-    """Answers, one for each question; the clock goes on by ten seconds with each look."""
+    """Answers to successive questions; each look advances the clock by ten seconds."""
 
     def __init__(self, *answers: Any) -> None:
         self._answers = [*answers]
@@ -33,7 +33,7 @@ class Brokers:
         return dict.fromkeys(topics.topic_names, future)
 
     def outdated_after(self, *, is_read: bool) -> int | None:
-        """How many answers make the query one that should choose anew; None if none do."""
+        """How many answers it takes until the query is outdated; None if it never is."""
         admin: Any = self
         watch = OffsetsWatch(admin, is_read=is_read, timeout_s=5, now_s=lambda: self.now_s)
         asked = len(self._answers)

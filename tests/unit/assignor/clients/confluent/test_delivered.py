@@ -157,7 +157,7 @@ def test_record_that_a_rejoin_throws_away_is_not_committed(
 
 def test_hand_over_ends_the_calm_at_once(setup: Setup) -> None:
     calm(setup)
-    # A look in between would find the counts equal, and have librdkafka count again.
+    # A check in between would find the counts equal and make librdkafka count again.
     setup.follower._steering._looked_s = float("inf")
     setup.topics.offered = plan(BASE, {"a": [1], "b": [0, 2]}, epoch=9, generation=1)
 

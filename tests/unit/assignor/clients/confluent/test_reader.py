@@ -166,7 +166,10 @@ def test_end_that_no_fetch_has_seen_is_no_proof(
     ("record", "problem"),
     [
         (Record(ACKS, error=KafkaError.TOPIC_AUTHORIZATION_FAILED), "allow READ"),
-        (Record(ACKS, error=KafkaError.UNKNOWN_TOPIC_OR_PART), "acks is not there; start the lagwise stream"),
+        (
+            Record(ACKS, error=KafkaError.UNKNOWN_TOPIC_OR_PART),
+            "acks does not exist; start the lagwise stream",
+        ),
         (Record(CONTROL, error=KafkaError._AUTO_OFFSET_RESET), "control cannot be read"),
     ],
     ids=["forbidden", "gone", "out of range"],
@@ -192,7 +195,7 @@ def test_topic_that_ends_before_what_was_read_of_it_was_made_anew(
     with reader._connected() as consumer:
         broker.ends[ACKS] = 2
 
-        with pytest.raises(TopicsAwayError, match=r"acks .*made anew"):
+        with pytest.raises(TopicsAwayError, match=r"acks .*recreated"):
             reader._read_on(consumer)
 
 
@@ -254,5 +257,5 @@ def test_each_outage_is_logged_once_with_what_to_do(
 
     assert waits == [1.0, 2.0, 4.0, 8.0, 8.0, 1.0]
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO", "WARNING"]
-    assert "topic control is not there; start the lagwise stream" in caplog.text
+    assert "topic control does not exist; start the lagwise stream" in caplog.text
     assert heard.outages == 1

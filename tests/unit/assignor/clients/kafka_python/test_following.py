@@ -198,7 +198,7 @@ def test_topic_that_was_made_again_is_read_from_its_beginning(
         wait_until(lambda: Reader.made > 1, what="another reading")
 
     (told,) = [record for record in caplog.records if record.name.startswith("assignor")]
-    assert "made again" in told.__dict__["problem"]
+    assert "recreated" in told.__dict__["problem"]
 
 
 def test_leader_waits_for_a_plan_that_a_member_has_read_before_it() -> None:

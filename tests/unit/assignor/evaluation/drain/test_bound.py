@@ -12,7 +12,7 @@ _N = 25
 
 
 def _group(seed: int) -> Group:
-    """A few members behind, some of them as fast as others; half of the groups have work that comes in equal pieces."""
+    """A few members that are behind, some equally fast; in half of the groups the work comes in equal pieces."""
     rng = np.random.default_rng(seed)
     members, numbers = int(rng.integers(2, 9)), [int(rng.integers(1, 16)) for _ in range(2)]
     is_in_pieces = seed % 2 == 0

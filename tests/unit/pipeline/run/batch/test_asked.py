@@ -145,7 +145,7 @@ def test_time_of_a_commit_from_a_record_is_unknown_once_its_coordinator_tells_of
 
     told.batch(*answer("a", p0=40), listed=("a",))
 
-    # The group may have repeated it since: neither is that of the newest commit any more.
+    # The group may have repeated the commit since, so neither belongs to the newest commit any more.
     (asked,) = told.store.rows("partition_lag", columns)
     assert asked == {"committed_offset": 40, "commit_timestamp": None, "lag_at_commit": None}
 

@@ -42,7 +42,7 @@ def header(position: int, epoch: int | None) -> Row:
 
 
 def of_broker(position: int, epoch: int, *members: Row, state: str = "Stable") -> Row:
-    """A KIP-848 group, as its records leave it."""
+    """A KIP-848 group, as stored from its records."""
     return group(position, epoch, *members) | {"group_type": "consumer", "state": state}
 
 

@@ -1,4 +1,4 @@
-"""What a batch that has published plans asks to be poked."""
+"""Which pokes a batch requests after it has published plans."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +26,7 @@ POKED = GroupRule(pattern="g", follow="broker", poke=True)
 
 
 class Asked:
-    """Stands for `Pokes`."""
+    """Replaces `Pokes`."""
 
     def __init__(self) -> None:
         self.pokes: list[Poke] = []
