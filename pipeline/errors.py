@@ -25,6 +25,10 @@ class AccessRefusedError(PipelineError):
     """The Kafka cluster does not know this user, or does not let it do what it must. Somebody has to change that."""
 
 
+class OffsetsRefusedError(AccessRefusedError):
+    """The Kafka cluster does not let this user read the offsets topic. Asking coordinators instead may be right."""
+
+
 class AuthenticationError(AccessRefusedError):
     """The Kafka cluster does not know this user, or not with this password or certificate."""
 

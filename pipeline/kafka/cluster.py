@@ -56,7 +56,12 @@ class Cluster:
 
 
 def inspect(
-    admin: AdminClient, control: ControlConfig, *, timeout_s: float, offsets: OffsetsFrom = "topic"
+    admin: AdminClient,
+    control: ControlConfig,
+    *,
+    timeout_s: float,
+    offsets: OffsetsFrom = "topic",
+    is_refused: bool = False,
 ) -> Cluster:
     """Look at the cluster; create the job's own topics, and have the broker create the offsets topic, if absent.
 
@@ -65,6 +70,7 @@ def inspect(
         control: The job's own topics.
         timeout_s: Timeout of each question.
         offsets: Where commits come from; the offsets topic is created only if it is read.
+        is_refused: Whether this user was refused when it read the offsets topic; it counts for "auto".
 
     Raises:
         KafkaException: No broker answered in time.
@@ -73,8 +79,7 @@ def inspect(
     """
     hidden = None
     if offsets == "auto":
-        question = offsets_topic.ask(admin, timeout_s=timeout_s)
-        hidden = offsets_topic.why_unreadable(question, timeout_s=timeout_s)
+        hidden = offsets_topic.why_unreadable_now(admin, timeout_s=timeout_s, is_refused=is_refused)
     reads_offsets = offsets != "admin" and hidden is None
     listed = admin.list_topics(timeout=timeout_s)
     _create_missing(admin, control, present=set(listed.topics), timeout_s=timeout_s)

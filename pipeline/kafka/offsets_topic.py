@@ -4,6 +4,8 @@ Nothing is fetched: a broker's description of the topic includes this user's rig
 hidden, or does not exist yet. Which of the two does not matter: coordinators know every commit either way.
 """
 
+import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TypeAlias
 
@@ -14,6 +16,10 @@ from pipeline.kafka.asking import answer
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 
 Question: TypeAlias = "Future[TopicDescription]"
+
+LOOKS = 2
+"""Answers in a row without which the topic is not given up: a broker may have just started, or not know a right yet."""
+_BETWEEN_LOOKS_S = 3.0
 
 
 def ask(admin: AdminClient, *, timeout_s: float) -> Question:
@@ -29,12 +35,36 @@ def ask(admin: AdminClient, *, timeout_s: float) -> Question:
     return question
 
 
-def why_unreadable(question: Question, *, timeout_s: float) -> str | None:
-    """Why this user cannot read the offsets topic; None if it can, or if the brokers do not report its rights.
+def why_unreadable_now(admin: AdminClient, *, timeout_s: float, is_refused: bool) -> str | None:
+    """Why this user cannot read the offsets topic; None as soon as an answer does not say that it cannot.
+
+    It waits for answers, and between them.
+
+    Args:
+        admin: A client of the cluster.
+        timeout_s: Timeout of each question.
+        is_refused: See `why_unreadable`.
+
+    Raises:
+        KafkaException: There is no answer.
+    """
+    for look in range(LOOKS):
+        if look:
+            time.sleep(_BETWEEN_LOOKS_S)
+        question = ask(admin, timeout_s=timeout_s)
+        why = why_unreadable(question, timeout_s=timeout_s, is_refused=is_refused)
+        if why is None:
+            break
+    return why
+
+
+def why_unreadable(question: Question, *, timeout_s: float, is_refused: bool) -> str | None:
+    """Why this user cannot read the offsets topic; None if it can, or may be able to.
 
     Args:
         question: As returned by `ask`.
         timeout_s: Seconds to wait for the answer.
+        is_refused: Whether this user was refused when it read the topic; counts only if brokers do not report rights.
 
     Raises:
         KafkaException: There is no answer.
@@ -47,7 +77,10 @@ def why_unreadable(question: Question, *, timeout_s: float) -> str | None:
         if failure.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return f"the brokers report no topic {OFFSETS_TOPIC}: it is hidden, or no group has committed yet"
         raise
-    allowed = found.authorized_operations
+    # The client's annotations leave None out.
+    allowed: Sequence[object] | None = found.authorized_operations
+    if allowed is None and is_refused:
+        return f"this user was refused when it read {OFFSETS_TOPIC}, and the brokers do not report its rights"
     if allowed is not None and AclOperation.READ not in allowed:
         return f"this user may describe {OFFSETS_TOPIC} but not read it"
     return None

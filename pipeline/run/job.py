@@ -20,6 +20,7 @@ from pipeline.config.secret_values import resolve
 from pipeline.errors import (
     AccessRefusedError,
     BrokerUnavailableError,
+    OffsetsRefusedError,
     PipelineError,
     QueryFailedError,
     SparkEndedError,
@@ -114,6 +115,8 @@ class Job:
         """Failures of the query in a row, without a batch in between."""
         self._refusals = 0
         """How often in a row the cluster has refused this user."""
+        self._is_topic_refused = False
+        """Whether it has refused to let this user read the offsets topic."""
         self._waits = 0
         """For the cluster, in a row, without a batch in between."""
         self._owned: tuple[Store, str] | None = None
@@ -182,6 +185,7 @@ class Job:
             self._wait_for_cluster("Kafka is away", error)
         except AccessRefusedError as error:
             self._refusals += 1
+            self._is_topic_refused |= isinstance(error, OffsetsRefusedError)
             if self._refusals >= _FAILURES_IN_A_ROW:
                 raise
             self._wait_for_cluster("Kafka says no", error)
@@ -263,6 +267,7 @@ class Job:
                 config.control,
                 timeout_s=config.source.request_timeout_s,
                 offsets=config.source.offsets,
+                is_refused=self._is_topic_refused,
             )
         driver = self._take_over(spark, found, admin)
         source = build_source(
@@ -299,7 +304,10 @@ class Job:
             | ({} if found.hidden is None else {"reason": found.hidden}),
         )
         return OffsetsWatch(
-            admin, is_read=found.reads_offsets, timeout_s=source.request_timeout_s
+            admin,
+            is_read=found.reads_offsets,
+            timeout_s=source.request_timeout_s,
+            is_refused=self._is_topic_refused,
         ).is_outdated
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:

@@ -201,7 +201,7 @@ def _remarks(services: Services, read: Intake) -> Iterator[str]:
     if services.hidden is not None:
         yield (
             f'coordinators are asked because {services.hidden}; source.offsets = "auto" returns to the topic as soon '
-            "as it can be read"
+            "as brokers report that it can be read"
         )
     yield from _impatient(services, read)
 

@@ -14,9 +14,11 @@ from pyspark.errors import StreamingQueryException
 from pipeline.config.model import Config
 from pipeline.errors import (
     AccessRefusedError,
+    AuthenticationError,
     BrokerUnavailableError,
     FencedError,
     MissingDependencyError,
+    OffsetsRefusedError,
     QueryFailedError,
     SparkEndedError,
     StorageUnavailableError,
@@ -131,6 +133,41 @@ def test_user_who_is_refused_three_times_in_a_row_ends_the_job() -> None:
         job.run()
 
     assert job.waited_s == [1, 2, 4, 8, 15]
+
+
+class Inspecting(Job):
+    """A job that looks at its cluster, and is then refused something."""
+
+    def __init__(self, error: AccessRefusedError) -> None:
+        super().__init__(Config())
+        self.error = error
+        self.stop.wait = lambda _timeout_s=None: False  # no test waits
+
+    def _take_over(self, spark: Any, found: Any, admin: Any) -> Driver:  # noqa: ARG002 - the signature of Job
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "taken"),
+    [
+        (OffsetsRefusedError("not the offsets topic"), [False, True, True]),
+        (AccessRefusedError("not the control topic"), [False, False, False]),
+        (AuthenticationError("who are you?"), [False, False, False]),
+    ],
+)
+def test_refusal_of_the_offsets_topic_is_remembered_when_the_source_is_chosen_again(
+    monkeypatch: pytest.MonkeyPatch, error: AccessRefusedError, taken: list[bool]
+) -> None:
+    given: list[bool] = []
+    monkeypatch.setattr(job_module, "admin_client", lambda _config: (None, None))
+    monkeypatch.setattr(
+        job_module.cluster, "inspect", lambda *_args, is_refused, **_more: given.append(is_refused)
+    )
+
+    with pytest.raises(type(error)):
+        Inspecting(error).run()
+
+    assert given == taken
 
 
 def query_that_ends(error: Exception) -> Any:
