@@ -30,10 +30,12 @@ from pipeline.errors import (
     TopicMissingError,
 )
 from pipeline.kafka import cluster
+from pipeline.kafka.client import unresolved
 from pipeline.kafka.errors import explained
 from pipeline.local.jars import resolve_for_spark
 from pipeline.local.java import find_java
 from pipeline.planning.memory import PlanMemory
+from pipeline.publish.pokes import Pokes
 from pipeline.run import query
 from pipeline.run.assembly import (
     admin_client,
@@ -122,6 +124,7 @@ class Job:
         self._owned: tuple[Store, str] | None = None
         """The tables as this process has taken them over last, and its name; what followed may have failed."""
         self._runner: query.Runner | None = None
+        self._pokes = Pokes(unresolved(config))
         self.monitor = Monitor(interval_s=config.trigger.interval_s, deadline_s=config.start.deadline_s)
         self._storage = StorageWait(config.tables, self.monitor, self.stop)
         self._heartbeat = Heartbeat(
@@ -155,6 +158,9 @@ class Job:
         spark.streams.addListener(SparkListener(self.monitor))
         while not self.stop.is_set():
             self._stream_until_it_ends(spark)
+        if self.once:
+            # No later batch publishes these plans again.
+            self._pokes.finish()
 
     def _make_tables(self) -> None:
         tables = self.config.tables
@@ -336,6 +342,7 @@ class Job:
                 admin,
                 store=store,
                 owner=owner,
+                pokes=self._pokes,
                 is_once=self.once,
                 takes_over=self.takes_over,
             ),
