@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 from pipeline.child_python import module_command
 from pipeline.kafka.asking import answer, in_words
 from pipeline.kafka.client import resolve
-from pipeline.kafka.poke_member import CLIENT_ID, NOTHING
+from pipeline.kafka.poke_member import CLIENT_ID, NOTHING, is_poke
 from pipeline.kafka.tokens import ready
 
 _POLL_S = 0.05
@@ -108,7 +108,10 @@ def refusal(found: ConsumerGroupDescription | KafkaException, members: Collectio
         return Outcome(why_not="the group no longer uses group.protocol=consumer")
     if not set(members) <= {one.member_id for one in found.members}:
         return Outcome(why_not="members to which the plan gives partitions have left")
-    return _CUT_OFF if any(one.client_id == CLIENT_ID for one in found.members) else None
+    is_cut_off = any(
+        is_poke(one.client_id, reads_nothing=not one.assignment.topic_partitions) for one in found.members
+    )
+    return _CUT_OFF if is_cut_off else None
 
 
 def poke(question: Question) -> Outcome:
