@@ -72,7 +72,7 @@ def _assert_goes_on_when_it_is_back(job: RunningJob, broker: EmbeddedBroker) -> 
 
     job.wait_for_batches()
     assert job.reports[-1].is_complete
-    job.wait(lambda: health_of(job).state == "ok", what="a sign of life that says so")
+    job.wait(lambda: health_of(job).state == "ok", what="a heartbeat that says so")
 
 
 def _said(job: RunningJob, words: str) -> list[str]:

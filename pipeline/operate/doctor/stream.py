@@ -77,5 +77,5 @@ def _cause(health: Health, seen: Sight, age: str) -> tuple[str, str | None]:
 
 def _driver(seen: Sight) -> str:
     if seen.beat is None:
-        return "on an object store, drivers leave no sign of life"
+        return "on an object store, drivers write no heartbeat"
     return f"driver {plain(seen.beat.owner)} (term {seen.beat.term}) is running"

@@ -16,7 +16,7 @@ _RUNNING = {"stage": "running", "interval_s": 5.0, "stuck_after_s": 60.0, "is_se
 
 
 def leave(patient: Patient, *, is_stopped: bool = False, **report: object) -> None:
-    """The last sign of life that a driver has given."""
+    """The last heartbeat that a driver has given."""
     values = {"owner": "host/1/2", "term": 4, "at_ms": NOW_MS, "is_stopped": is_stopped}
     told = {**_RUNNING, "progress_at_ms": NOW_MS, **report}
     (patient.root / FILE_NAME).write_text(json.dumps({**values, "report": told}), encoding="utf-8")

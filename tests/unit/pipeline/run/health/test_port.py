@@ -68,7 +68,7 @@ def test_port_that_another_driver_has_is_told_and_taken_when_that_one_ends(
     first = HealthPort(config, Monitor()).__enter__()
     with HealthPort(config, Monitor(), again_after_s=0.01) as second:
         assert second.address is None
-        assert "another process has the port" in caplog.text
+        assert "health.port is taken by another process" in caplog.text
 
         first.__exit__(None, None, None)
         wait_until(lambda: second.address, what="the port")
