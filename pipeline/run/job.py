@@ -76,7 +76,7 @@ log = logging.getLogger(__name__)
 _LONGEST_WAIT_S = 15.0
 _FAILURES_IN_A_ROW = 3
 _IN_VAIN_S = 60.0
-"""How long `once` goes on though nothing more can be read, or Kafka is away: it ends a usual transaction by then."""
+"""How long `once` continues while no record can be read or Kafka is unavailable; a usual transaction ends by then."""
 
 
 def _ignore(_report: query.Report) -> None:
@@ -179,7 +179,7 @@ class Job:
             self._wait_for_cluster("a topic of the job is gone; the stream restarts", error)
         except BrokerUnavailableError as error:
             self._refusals = 0
-            self._wait_for_cluster("Kafka is away", error)
+            self._wait_for_cluster("Kafka is unavailable", error)
         except AccessRefusedError as error:
             self._refusals += 1
             if self._refusals >= _FAILURES_IN_A_ROW:

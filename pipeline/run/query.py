@@ -144,7 +144,7 @@ class Runner:
         if isinstance(outcome, Done):
             self._finished(outcome, seconds=time.monotonic() - begun, waited_s=waited_s)
         elif isinstance(outcome, Outage):
-            self.driver.monitor.kafka_failed(f"Kafka is away: {outcome.reason}")
+            self.driver.monitor.kafka_failed(f"Kafka is unavailable: {outcome.reason}")
             self.on_outage()
 
     def _finished(self, done: Done, *, seconds: float, waited_s: float) -> None:

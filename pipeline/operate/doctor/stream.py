@@ -15,7 +15,7 @@ TABLE = "partition_lag"
 
 _CLOCKS_DIFFER_S = 10
 _SO_OLD = "what the tables say below is as old"
-_LOOK = "see the driver's log: batches take long, or Kafka is away"
+_LOOK = "see the driver's log: batches take long, or Kafka is unavailable"
 
 
 def tables_age(stream: StreamEvidence) -> Iterator[Finding]:

@@ -183,7 +183,7 @@ def _outage(driver: Driver, at_ms: int, name: str, text: str) -> Outage:
     if at_ms - progress.outage_logged_ms >= _OUTAGE_LOGGED_EVERY_MS:
         progress.outage_logged_ms = at_ms
         log.warning(
-            "Kafka is away; the tables keep what was known",
+            "Kafka is unavailable; the tables keep the last known values",
             extra={
                 "bootstrap_servers": config.kafka.properties["bootstrap.servers"],
                 "error": text,

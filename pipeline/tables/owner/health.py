@@ -147,8 +147,8 @@ def _why_dead_without_beats(sight: Sight, now_ms: int) -> str | None:
     if age_s <= limit_s:
         return None
     return (
-        f"no batch has been written for {age_s:.0f} s (limit {limit_s:.0f} s): the driver is dead, or Kafka is away; "
-        "look at its log (an object store has no heartbeat that would tell)"
+        f"no batch has been written for {age_s:.0f} s (limit {limit_s:.0f} s): the driver is dead, or Kafka is "
+        "unavailable; look at its log (an object store has no heartbeat that would tell)"
     )
 
 

@@ -61,9 +61,9 @@ def test_stream_that_works_is_status_0(world: World) -> None:
 
 
 def test_stream_that_waits_for_kafka_is_status_1_and_lives(world: World) -> None:
-    stream(world, kafka_error="Kafka is away: no answer")
+    stream(world, kafka_error="Kafka is unavailable: no answer")
 
-    assert told(world) == (1, "warning: Kafka is away: no answer")
+    assert told(world) == (1, "warning: Kafka is unavailable: no answer")
     assert told(world, "--live")[0] == 0
 
 

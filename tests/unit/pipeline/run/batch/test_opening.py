@@ -34,7 +34,7 @@ from tests.support.spark.read_frames import read_frame
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
-SAID = "Kafka is away"
+SAID = "Kafka is unavailable"
 
 
 class StampedStore:

@@ -28,7 +28,7 @@ def answers(monitor: Monitor) -> dict[str, Answer]:
 
 def test_driver_that_waits_for_kafka_is_live_and_not_ready_and_says_why() -> None:
     monitor = Monitor()
-    monitor.kafka_failed("Kafka is away: localhost:9092 refuses")
+    monitor.kafka_failed("Kafka is unavailable: localhost:9092 refuses")
 
     found = answers(monitor)
 
@@ -38,7 +38,7 @@ def test_driver_that_waits_for_kafka_is_live_and_not_ready_and_says_why() -> Non
         "/metrics": 200,
         "/": 404,
     }
-    assert json.loads(found["/readyz"].text)["reasons"][0] == "Kafka is away: localhost:9092 refuses"
+    assert json.loads(found["/readyz"].text)["reasons"][0] == "Kafka is unavailable: localhost:9092 refuses"
     assert parse(found["/metrics"].text).values["lagwise_kafka_up", frozenset()] == 0
 
 

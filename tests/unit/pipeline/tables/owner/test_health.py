@@ -83,7 +83,7 @@ def test_late_sign_of_life_is_one(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"kafka_error": "Kafka is away: no answer"}, "Kafka is away: no answer"),
+        ({"kafka_error": "Kafka is unavailable: no answer"}, "Kafka is unavailable: no answer"),
         ({"batch_at_ms": ago(91)}, "the newest batch is 91 s old (limit 90 s)"),
         ({"batch_at_ms": None}, "no batch has been written yet"),
         ({"is_settled": False}, "the offsets topic is being read for the first time"),
