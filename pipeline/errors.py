@@ -65,6 +65,10 @@ class StorageUnavailableError(PipelineError):
     """The tables cannot be written now: a full disk, a read-only mount. Trying again later is right."""
 
 
+class StorageRefusedError(PipelineError):
+    """The store refuses Spark's tasks what it lets the driver do. Somebody has to change that."""
+
+
 class StoreError(PipelineError):
     """A table is not what the job expects; the message names table and path."""
 

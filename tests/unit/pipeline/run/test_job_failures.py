@@ -21,6 +21,7 @@ from pipeline.errors import (
     OffsetsRefusedError,
     QueryFailedError,
     SparkEndedError,
+    StorageRefusedError,
     StorageUnavailableError,
     StoreError,
     TopicMissingError,
@@ -314,6 +315,31 @@ def test_batch_that_met_a_full_disk_tells_so_when_the_tables_can_be_written_agai
 
     assert waited[0] is None
     assert "No space left" in (waited[1] or "")
+
+
+@pytest.mark.parametrize("has_been_written", [False, True])
+def test_tasks_that_are_refused_are_waited_for_only_if_they_could_write_before(
+    *, has_been_written: bool
+) -> None:
+    def fails(*_: Any) -> Done:
+        raise StorageRefusedError("tasks may not write")
+
+    waited: list[str | None] = []
+    storage_wait: Any = SimpleNamespace(
+        until_usable=lambda error=None: waited.append(error), has_been_written=has_been_written
+    )
+    nothing: Any = None
+    runner = runner_of(fails, storage=storage_wait)
+
+    with pytest.raises(StorageUnavailableError if has_been_written else StorageRefusedError):
+        runner(nothing, 1)
+
+    assert waited == [None, *(["tasks may not write"] if has_been_written else [])]
+
+
+def test_tasks_that_were_never_allowed_to_write_end_the_job() -> None:
+    with pytest.raises(StorageRefusedError):
+        ScriptedJob(StorageRefusedError("tasks may not write")).run()
 
 
 def test_batch_that_fails_in_a_job_of_spark_says_in_which_one_and_the_next_failure_does_not() -> None:
