@@ -83,12 +83,12 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidCaseError(twice, "is there twice in one object")
+        raise InvalidCaseError(twice, "appears twice in one object")
     return found
 
 
 def _refuse_constant(constant: str) -> object:
-    raise InvalidCaseError("", f"not JSON: {constant} is no number")
+    raise InvalidCaseError("", f"not JSON: {constant} is not a number")
 
 
 def _topics(value: object) -> Topics:
@@ -107,7 +107,7 @@ def _member(member_id: str, value: object) -> Member:
     for name in entry:
         if name not in MEMBER_KEYS:
             raise InvalidCaseError(
-                f"{key}.{name}", f"is no key of a member; those are {', '.join(MEMBER_KEYS)}"
+                f"{key}.{name}", f"is not a key of a member; the keys are {', '.join(MEMBER_KEYS)}"
             )
     if "topics" not in entry:
         raise InvalidCaseError(f"{key}.topics", "is missing")
@@ -152,7 +152,9 @@ def _lags(topics: Topics, value: object) -> tuple[Int64s, Bools]:
     if float(lag.sum(dtype=np.float64)) > GREATEST_LAG:
         largest = int(lag.argmax())
         key = f"lags.{topics.names[topics.topic_of[largest]]}[{topics.number_of[largest]}]"
-        raise InvalidCaseError(key, f"is the largest of lags that sum to more than {GREATEST_LAG} records")
+        raise InvalidCaseError(
+            key, f"is the largest lag, and the lags sum to more than {GREATEST_LAG} records"
+        )
     return lag, unknown
 
 

@@ -37,7 +37,7 @@ def require(
     missing = [part.replace(":", ".") for part in parts if not _is_there(part)]
     if least <= numbers and (not below or numbers < below) and not missing:
         return
-    lacks = f"it has no {', '.join(missing)}" if missing else "its inner parts may differ"
+    lacks = f"it has no {', '.join(missing)}" if missing else "its internals may differ"
     raise UnsupportedClientError(
         f"{name} {found} cannot follow plans: {lacks}; lagwise needs {wanted}: {remedy}"
     )

@@ -86,7 +86,7 @@ class ControlState:
 
     def _take(self, record: ControlRecord) -> Fed:
         if (record.cluster, record.group) != (self.cluster, self.group):
-            raise DecodeError("the key names another group than the value", position=0)
+            raise DecodeError("the key and the value name different groups", position=0)
         if record.epoch <= self.epoch:
             return Fed.OLD
         self._seen = (record.epoch, record)
@@ -103,8 +103,8 @@ class ControlState:
         self.damaged += 1
         if self.damaged == 1:
             log.warning(
-                "a record of the control topic for this group is damaged; it and all like it are ignored, and the "
-                "plan before it stays; withdraw it or publish another",
+                "a control record of this group cannot be decoded; it and all others like it are ignored, and the "
+                "previous plan stays in force; withdraw the plan or publish another",
                 extra={"group": self.group, "problem": str(error)},
             )
 

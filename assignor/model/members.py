@@ -98,7 +98,7 @@ def build_group(
 def _refuse_duplicates(member_ids: tuple[str, ...]) -> None:
     if len(set(member_ids)) < len(member_ids):
         twice = min((m for m in set(member_ids) if member_ids.count(m) > 1), key=java_order)
-        raise InvalidGroupError(f"member id {twice!r} is there twice")
+        raise InvalidGroupError(f"member id {twice!r} appears twice")
 
 
 def _claims(

@@ -182,7 +182,7 @@ def decode(key: bytes, value: bytes) -> AnyAck:
     }
     ack = _READERS[kind](fields, head)
     if encode_key(ack) != key:
-        raise DecodeError("the key is of another record than the value", position=0)
+        raise DecodeError("the key does not match the value", position=0)
     return ack
 
 

@@ -123,7 +123,9 @@ def decode(key: bytes, value: bytes | None) -> Orders:
     """
     cluster, group = control.decode_key(key)
     if control.encode_key(cluster, group) != key:
-        raise DecodeError("the key names a group, but not in the one form that compaction needs", position=0)
+        raise DecodeError(
+            "the key names a group, but not in the canonical form that compaction needs", position=0
+        )
     if value is None:
         return Orders(cluster=cluster, group=group)
     fields = parse_fields(value)

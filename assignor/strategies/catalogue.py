@@ -49,7 +49,7 @@ class StrategyFacts:
         for name, value in options.items():
             if name not in known:
                 available = ", ".join(known) or "none"
-                raise InvalidOptionError(self.name, name, f"is not known; there are: {available}")
+                raise InvalidOptionError(self.name, name, f"is unknown; known options are: {available}")
             problem = known[name].problem(value)
             if problem is not None:
                 raise InvalidOptionError(self.name, name, problem)

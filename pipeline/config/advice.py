@@ -40,7 +40,7 @@ def _connection(config: Config) -> Iterator[str]:
     yield from _tokens(config)
     if given.get("enable.ssl.certificate.verification") == "false":
         yield (
-            'kafka.properties."enable.ssl.certificate.verification": false lets anybody pose as a broker; '
+            'kafka.properties."enable.ssl.certificate.verification": false lets any host pose as a broker; '
             'name the certificate in "ssl.ca.location"'
         )
     if config.kafka.java:
@@ -65,8 +65,9 @@ def _places(config: Config) -> Iterator[str]:
     tables = config.tables
     if not is_folder_of_host(tables.root) and not is_s3(tables.root):
         yield (
-            f"tables.root: {tables.root} is no folder; lagwise was not tried there: the store alone keeps a second "
-            "driver out, a standby waits much longer, and delta-rs needs tables.storage_options (region, endpoint, "
+            f"tables.root: {tables.root} is not a local folder; lagwise was not tried there: only the store keeps a "
+            "second driver out, a standby waits much longer, and delta-rs needs tables.storage_options (region, "
+            "endpoint, "
             "credentials), or it asks the address of a cloud's instance metadata for them"
         )
     if tables.catalog and config.spark.get(_KIND_OF_CATALOG) != "hive":

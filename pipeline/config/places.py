@@ -29,8 +29,8 @@ def check_places(tables: TablesConfig, *, master: str, ships_code: bool) -> None
         _check_s3(tables)
     elif not is_folder and not tables.object_store:
         raise ConfigError(
-            f"tables.root: {tables.root} is no folder, and lagwise was not tried on other stores: the store alone "
-            "keeps a second driver out, and a standby sees no sign of life; to use it all the same, set "
+            f"tables.root: {tables.root} is not a local folder, and lagwise was not tried on other stores: only the "
+            "store keeps a second driver out, and a standby sees no heartbeat; to use it anyway, set "
             "tables.object_store = true"
         )
     if is_local(master):
@@ -42,15 +42,16 @@ def check_places(tables: TablesConfig, *, master: str, ships_code: bool) -> None
         )
     if is_folder and not tables.shared:
         raise ConfigError(
-            f"tables.root: executors of {master} would write to {tables.root} of their own hosts; mount one folder "
-            "there on every host, and set tables.shared = true"
+            f"tables.root: executors of {master} would write to {tables.root} on their own hosts; mount one shared "
+            "folder there on every host, and set tables.shared = true"
         )
 
 
 def _check_s3(tables: TablesConfig) -> None:
     if not is_folder_of_host(tables.checkpoint_path):
         raise ConfigError(
-            f"tables.checkpoint: with tables at {tables.root}, name a folder on the driver's own disk; it only numbers "
+            f"tables.checkpoint: with tables at {tables.root}, name a folder on the driver's own disk; it only "
+            "numbers "
             "batches and may be lost"
         )
     if not _S3_ROOT.fullmatch(tables.root):
@@ -61,12 +62,14 @@ def _check_s3(tables: TablesConfig) -> None:
     given = {s3_option(name): name for name in tables.storage_options}
     if unknown := [name for short, name in given.items() if short not in _S3_OPTIONS]:
         raise ConfigError(
-            f"tables.storage_options: {unknown[0]} reaches the commits of the tables, and not their files; remove it, "
-            f"and set up the driver's environment or profile instead. lagwise takes {', '.join(sorted(_S3_OPTIONS))}"
+            f"tables.storage_options: {unknown[0]} applies to the commits of the tables but not to their files; "
+            "remove it, and set up the driver's environment or profile instead. lagwise takes "
+            f"{', '.join(sorted(_S3_OPTIONS))}"
         )
     if ("access_key_id" in given) != ("secret_access_key" in given):
         raise ConfigError(
-            "tables.storage_options: an access key has two parts; give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+            "tables.storage_options: an access key has two parts; give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+            "or "
             "neither"
         )
     if tables.catalog:

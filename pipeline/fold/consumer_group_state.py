@@ -171,7 +171,7 @@ def _error(found: _Found, member_id: str, unresolved: list[str]) -> str | None:
         if (error := found.error(record_type, member_id)) is not None
     ]
     if (_METADATA, member_id) not in found.records:
-        errors.append("metadata: there is no record")
+        errors.append("metadata: no record")
     if unresolved:
         errors.append(f"assigned topics with these ids are unknown: {', '.join(unresolved)}")
     return "; ".join(errors) or None

@@ -152,7 +152,8 @@ class Brokers:
     def _say_refused(self, failure: KafkaException) -> None:
         if outcome_of(failure) == "refused" and self._asked.note("groups", "refused") is None:
             log.warning(
-                "groups that were deleted while lagwise was away may stay in the tables: it may not ask about them",
+                "groups that were deleted while lagwise was not running may stay in the tables: this user may not "
+                "describe them",
                 extra={"error": failure.args[0].str(), "hint": allow("Describe on all groups")},
             )
 
@@ -199,7 +200,9 @@ class GhostHunt:
             group: unlisted[group] for group in self.brokers.are_gone({g: unlisted[g] for g in turn})
         }
         if gone:
-            log.info("groups that the brokers no longer know are dropped", extra={"groups": sorted(gone)})
+            log.info(
+                "groups that no longer exist on the brokers were dropped", extra={"groups": sorted(gone)}
+            )
         return tuple(sorted(gone))
 
     def found(self, stored: Callable[[], Committed], *, now_ms: int) -> tuple[str, ...]:
@@ -225,5 +228,7 @@ class GhostHunt:
         self._waiting = {group: keys for group, keys in self._waiting.items() if group not in asked}
         self._suspects = {group: asked[group] for group in self.brokers.are_gone(asked)}
         if gone:
-            log.info("groups that the brokers no longer know are dropped", extra={"groups": sorted(gone)})
+            log.info(
+                "groups that no longer exist on the brokers were dropped", extra={"groups": sorted(gone)}
+            )
         return tuple(sorted(gone))

@@ -51,13 +51,15 @@ def classified(answers: Mapping[int, Answer]) -> Migration:
 def answer_of(properties: Entries) -> Answer:
     """The answer in the properties of a broker, by name."""
     if not properties:
-        return Answer(problem="the broker names no property at all")
+        return Answer(problem="the broker returns no property at all")
     if POLICY not in properties:
         return Answer()
     value = properties[POLICY].value
     # Kafka takes it in letters of any size.
     return (
-        Answer(policy=value.strip().lower()) if value else Answer(problem="the broker keeps its value secret")
+        Answer(policy=value.strip().lower())
+        if value
+        else Answer(problem="the broker does not disclose its value")
     )
 
 

@@ -191,7 +191,7 @@ def _no_longer_holds(
     if position.offset > end.high:
         return (
             f"its log ends at offset {end.high}, before offset {position.offset} up to which it was read: "
-            "it was truncated, restored or made again"
+            "it was truncated, restored or re-created"
         )
     if position.offset < end.log_start:
         return (

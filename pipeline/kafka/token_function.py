@@ -150,7 +150,7 @@ def _problem_of_rest(rest: list[Any]) -> str | None:
     if not isinstance(rest[1], Mapping) or not all(
         isinstance(one, str) for pair in rest[1].items() for one in pair
     ):
-        return "returned extensions that are no dict of str by str"
+        return "returned extensions that are not a dict of str to str"
     # RFC 7628, 3.1; what confluent-kafka is given beyond it costs the client its tokens for good.
     is_allowed = all(
         name.isascii() and name.isalpha() and name != "auth" and _is_plain(value)
@@ -159,7 +159,7 @@ def _problem_of_rest(rest: list[Any]) -> str | None:
     return (
         None
         if is_allowed
-        else "returned extensions whose names are not letters alone, or whose values are not printable ASCII"
+        else "returned extensions whose names are not only letters, or whose values are not printable ASCII"
     )
 
 

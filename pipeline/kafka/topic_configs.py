@@ -30,8 +30,8 @@ AROUND_BYTES = 4096
 _TOMBSTONES_KEPT = "delete.retention.ms"
 _WITHOUT = {
     _TOMBSTONES_KEPT: "partitions that were not read for a while are read again from their start",
-    TIMESTAMP_TYPE: "a follower with a wrong clock may keep its records from expiring, and nobody is warned",
-    LARGEST_RECORD: "a plan that is too large for the topic shows only when it is refused",
+    TIMESTAMP_TYPE: "a follower with a wrong clock may keep its records from expiring, without a warning",
+    LARGEST_RECORD: "a plan that is too large for the topic is noticed only when the brokers reject it",
 }
 _FIRST_ATTEMPTS = 3
 # A batch waits for it.
@@ -40,11 +40,11 @@ _AGAIN_TIMEOUT_S = 1.0
 _REFUSED_EVERY_S = 300.0
 _HINTS = {
     "refused": allow("DescribeConfigs on the topic"),
-    "silent": "it is asked for again with every batch; look at the brokers if that lasts",
+    "silent": "lagwise asks again in every batch; check the brokers if this persists",
 }
 _UNKNOWN = {
-    "refused": "this user may not see a topic's configuration, it is unknown",
-    "silent": "a topic's configuration is unknown, the brokers did not answer",
+    "refused": "the configuration of a topic is unknown: this user may not see it",
+    "silent": "the configuration of a topic is unknown: the brokers did not answer",
 }
 
 
@@ -130,10 +130,12 @@ class TopicConfigs:
     def _take(self, topic: str, entries: Entries) -> None:
         found = self._found[topic] = values_of(entries, self._wanted[topic])
         if self._asked.note(topic, "known") is not None:
-            log.info("a topic's configuration is known now", extra={"topic": topic, **found})
+            log.info("the configuration of a topic is known now", extra={"topic": topic, **found})
         missing = [name for name in self._wanted[topic] if name not in found]
         if missing:
-            log.warning("the brokers do not name a topic's configuration", extra=_about(topic, missing))
+            log.warning(
+                "the brokers do not return the configuration of a topic", extra=_about(topic, missing)
+            )
         self._advise(topic)
 
     def _say_unknown(self, topic: str, failure: KafkaException) -> None:
@@ -149,13 +151,13 @@ class TopicConfigs:
         found, wanted = self._found[topic], self._control.max_record_bytes
         if found.get(TIMESTAMP_TYPE) == "CreateTime":
             log.warning(
-                "an acks topic keeps the times that its writers name: a follower with a wrong clock can keep its "
+                "an acks topic keeps the timestamps of its producers: a follower with a wrong clock can keep its "
                 "records from expiring; set message.timestamp.type=LogAppendTime on the topic",
                 extra={"topic": topic},
             )
         if self.max_record_bytes < wanted and LARGEST_RECORD in found:
             log.warning(
-                "the control topic takes smaller records than control.max_record_bytes",
+                "the control topic accepts only records smaller than control.max_record_bytes",
                 extra={
                     "topic": topic,
                     LARGEST_RECORD: int(found[LARGEST_RECORD]),

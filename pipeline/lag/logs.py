@@ -25,7 +25,7 @@ from pipeline.lag.readable import readable_offset
 from pipeline.lag.settings import TopicSettings
 
 _REPLICATION = ("leader_broker", "preferred_leader", "replicas", "in_sync_replicas")
-_NOT_LISTED = "missing from the brokers' list, though asked for by name it is not gone"
+_NOT_LISTED = "missing from the brokers' list, although the brokers still know it by name"
 
 
 def measured_logs(batch: pa.RecordBatch, settings: TopicSettings) -> dict[str, pa.Array]:

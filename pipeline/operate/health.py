@@ -1,4 +1,4 @@
-"""Health of the stream, as its tables and its driver's sign of life show it; nobody is asked."""
+"""Health of the stream, as its tables and its driver's heartbeat show it; nobody is asked."""
 
 from pipeline.config.model import Config
 from pipeline.tables.owner import heartbeat
@@ -13,7 +13,7 @@ def look(tables: Tables, config: Config, *, now_ms: int) -> Health:
 
     Raises:
         MissingTableError: No driver has ever made them.
-        StoreError: They, or the sign of life, cannot be read.
+        StoreError: They, or the heartbeat, cannot be read.
     """
     return judge(sight(tables, tables.open("partition_lag").stamp, config), now_ms=now_ms)
 
@@ -27,7 +27,7 @@ def sight(tables: Tables, stamp: Stamp | None, config: Config) -> Sight:
         config: Of the stream, as far as its driver does not tell.
 
     Raises:
-        StoreError: The sign of life cannot be read.
+        StoreError: The heartbeat cannot be read.
     """
     has_beats = heartbeat.is_kept(tables.root)
     return Sight(

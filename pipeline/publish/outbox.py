@@ -157,7 +157,7 @@ class Publisher:
         if self._producer is None and self._is_read:
             if (other := self._other()) is not None:
                 log.warning(
-                    "plans that these tables hold are not sent: another driver publishes for the cluster",
+                    "plans in these tables are not sent: another driver publishes for the cluster",
                     extra={"plans": len(records), "publisher": other.owner, "tables_root": other.root},
                 )
                 return
@@ -165,7 +165,7 @@ class Publisher:
             return
         if self._producer is None:
             # A batch that runs again, of a driver that cannot publish yet; a plan is due when it can.
-            raise BrokerUnavailableError(self._why or "the control topic was not read yet")
+            raise BrokerUnavailableError(self._why or "the control topic has not been read yet")
         self._send(records)
 
     def _send(self, records: Sequence[PlanRecord]) -> None:
@@ -177,8 +177,8 @@ class Publisher:
                 raise FencedError(self._fenced_by(error)) from failure
             if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
                 raise PublishError(
-                    f"control topic {self.topic} takes no record of {_largest(records)} bytes: raise its "
-                    "max.message.bytes, and lower control.max_record_bytes below it, then start again"
+                    f"control topic {self.topic} rejects a record of {_largest(records)} bytes: raise its "
+                    "max.message.bytes, set control.max_record_bytes below that, then start again"
                 ) from failure
             # The next producer begins by aborting what this one has left open.
             self._producer = None
@@ -222,8 +222,10 @@ class Publisher:
         other = self._other()
         if other is not None:
             raise FencedError(
-                f"driver {other.owner} publishes plans for cluster {self.cluster}, from the tables under {other.root} "
-                f"of host {other.host}; this one does not start alongside it: set plan.dry_run = true for a trial, or "
+                f"driver {other.owner} publishes plans for cluster {self.cluster}, from the tables under "
+                f"{other.root} "
+                f"of host {other.host}; this one does not start alongside it: set plan.dry_run = true for a trial, "
+                "or "
                 "stop that driver and start this one with --take-over"
             )
 
@@ -235,8 +237,8 @@ class Publisher:
             found = None
         if found is None or found == self.claim:
             return (
-                f"another driver publishes for cluster {self.cluster} now ({error.str()}), and has not told yet who it "
-                f"is; this one stops: look for a driver with transactional id lagwise-{self.cluster}"
+                f"another driver publishes for cluster {self.cluster} now ({error.str()}), and has not published its "
+                f"name yet; this one stops: look for a driver with transactional id lagwise-{self.cluster}"
             )
         return (
             f"driver {found.owner} publishes for cluster {self.cluster} now, from the tables under {found.root} of "
@@ -333,7 +335,7 @@ def _note_epoch(key: Any, headers: Any, cluster: str, epochs: dict[str, int]) ->
     except (DecodeError, ValueError):
         epoch = -1
     if not 0 <= epoch <= _LARGEST_EPOCH:
-        log.warning("control record that is not ours", extra={"key": repr(key)})
+        log.warning("a record on the control topic is not lagwise's", extra={"key": repr(key)})
         return
     if named == cluster:
         epochs[group_id] = max(epoch, epochs.get(group_id, 0))

@@ -29,11 +29,11 @@ def register_tables(spark: SparkSession, config: TablesConfig) -> None:
         new = register(spark, database, ((table.name, path_of(config.root, table.name)) for table in TABLES))
     except (PySparkException, Py4JError) as error:
         log.error(  # noqa: TRY400 - the trace is the JVM's
-            "the tables could not be registered in the catalog; the stream goes on, and its next start tries again",
+            "the tables could not be registered in the catalog; the stream continues, and its next start retries",
             extra={"database": database, "error": next(iter(str(error).splitlines()), "")},
         )
         return
     log.info(
-        "the tables are in the catalog",
+        "the tables are registered in the catalog",
         extra={"database": database, "new": list(new)},
     )

@@ -66,22 +66,22 @@ class ExecutorWatch:
 
     def cancel(self) -> None:
         """End the jobs that nobody runs: the batch fails, and runs again after the next start."""
-        log.warning("the batch at hand is given up: it has no executors, and the driver is to stop")
+        log.warning("the current batch is abandoned: it has no executors, and the driver was asked to stop")
         self._spark.sparkContext.cancelAllJobs()
 
     def _say(self, for_s: float) -> None:
         asked, context = asked_of(self._spark), self._spark.sparkContext
         self._monitor.spark_failed(f"Spark has no executors for {for_s:.0f} s: it asks for {asked} each")
         log.warning(
-            "Spark gives the job no executors: the batch waits",
+            "the batch waits because Spark gives the job no executors",
             extra={
                 "for_s": round(for_s),
                 "asked_of_each": asked,
                 "workers": workers_of(
                     context.master or "", page_port=context.getConf().get(_PAGE_PORT) or _DEFAULT_PAGE_PORT
                 ),
-                "hint": "an executor has to fit into a worker with its memory and cores: lower --executor-memory or "
-                "--executor-cores, free or add workers, or see whether another application has them",
+                "hint": "a worker needs enough free memory and cores for one executor: lower --executor-memory or "
+                "--executor-cores, free or add workers, or check whether another application holds them",
             },
         )
 
@@ -98,7 +98,7 @@ def kill_source(spark: SparkSession, *, silent_s: float) -> None:
     for process in found:
         if _SOURCE in str(process.info().commandLine().orElse("")) and process.destroyForcibly():
             log.warning(
-                "the process that chooses batches hangs and is killed; the query is started again",
+                "the process that chooses batches hangs and is killed; the query restarts",
                 extra={"pid": process.pid(), "silent_s": round(silent_s)},
             )
 
@@ -125,14 +125,15 @@ def workers_of(master: str, *, page_port: str) -> str:
     leading = next((found for page in pages if (found := _told_by(page)).get("status") == _ALIVE), None)
     if leading is None:
         return (
-            f"unknown, no master at work answers on {' or '.join(pages)}: see its page, and name its port in "
+            f"unknown, no active master answers on {' or '.join(pages)}: see its page, and name its port in "
             f"{_PAGE_PORT}"
         )
     alive = [one for one in leading["workers"] if one["state"] == _ALIVE]
     if not alive:
         return "none is alive"
     return "; ".join(
-        f"{one['host']}: {one['memoryfree']} of {one['memory']} MiB and {one['coresfree']} of {one['cores']} cores free"
+        f"{one['host']}: {one['memoryfree']} of {one['memory']} MiB and {one['coresfree']} of {one['cores']} cores "
+        "free"
         for one in alive
     )
 

@@ -79,7 +79,7 @@ log = logging.getLogger(__name__)
 _LONGEST_WAIT_S = 15.0
 _FAILURES_IN_A_ROW = 3
 _IN_VAIN_S = 60.0
-"""How long `once` goes on though nothing more can be read, or Kafka is away: it ends a usual transaction by then."""
+"""How long `once` continues while no record can be read or Kafka is unavailable; a usual transaction ends by then."""
 
 
 def _ignore(_report: query.Report) -> None:
@@ -185,26 +185,24 @@ class Job:
             self._stream(spark)
         except TopicMissingError as error:
             self._refusals = 0
-            self._wait_for_cluster("a topic of the job is gone; the stream starts again", error)
+            self._wait_for_cluster("a topic of the job is gone; the stream restarts", error)
         except BrokerUnavailableError as error:
             self._refusals = 0
-            self._wait_for_cluster("Kafka is away", error)
+            self._wait_for_cluster("Kafka is unavailable", error)
         except AccessRefusedError as error:
             self._refusals += 1
             self._is_topic_refused |= isinstance(error, OffsetsRefusedError)
             if self._refusals >= _FAILURES_IN_A_ROW:
                 raise
-            self._wait_for_cluster("Kafka says no", error)
+            self._wait_for_cluster("Kafka denies access", error)
         except TablesChangedError as error:
             log.warning(
-                "the tables were changed by somebody else; the stream starts again from them",
+                "another process changed the tables; the stream restarts from them",
                 extra={"error": str(error)},
             )
         except StorageUnavailableError as error:
             # The batch has waited already.
-            log.warning(
-                "the tables could not be written; the stream starts again", extra={"error": str(error)}
-            )
+            log.warning("the tables could not be written; the stream restarts", extra={"error": str(error)})
         except (PySparkException, Py4JError, OSError, StoreError, DeltaError) as error:
             self._failed(spark, error)
 
@@ -222,8 +220,8 @@ class Job:
     def _ended(self) -> None:
         if not self.stop.is_set():
             raise SparkEndedError(
-                "Spark has ended under the driver: its process was told to, it ran out of memory (raise "
-                "spark.driver.memory), or the cluster's manager has removed the application; start the driver again"
+                "Spark stopped under the driver: its process received a signal, it ran out of memory (raise "
+                "spark.driver.memory), or the cluster manager removed the application; start the driver again"
             )
 
     def _begin_again(self, spark: SparkSession, error: StreamingQueryException) -> None:
@@ -231,9 +229,9 @@ class Job:
         cause = self._cause_of(error)
         if self._failures >= _FAILURES_IN_A_ROW:
             raise QueryFailedError(
-                f"the query failed {self._failures} times in a row, the last time with: {cause}; nothing was skipped: "
-                "remove the cause (a crash or a lack of memory stands in the stderr of driver or executor), and start "
-                "the driver again"
+                f"the query failed {self._failures} times in a row, the last time with: {cause}; nothing was "
+                "skipped: remove the cause (the stderr of driver or executor shows a crash or a lack of memory), and "
+                "start the driver again"
             ) from error
         if self._failures > 1 and self._runner is not None and self._runner.failure is None:
             # No batch failed: it is Spark that cannot go on. Its checkpoint holds batch numbers only.
@@ -377,8 +375,10 @@ class Job:
             self._read_on_at_s = now_s
         if self.once and now_s - self._read_on_at_s >= _IN_VAIN_S:
             log.error(
-                "nothing more could be read for a minute, so --once ends incomplete (exit status 3)",
-                extra={"hint": "the lines before say what kept it; groups marked provisional are not read"},
+                "no more records could be read for a minute, so --once ends incomplete (exit status 3)",
+                extra={
+                    "hint": "the log lines above give the cause; groups marked provisional are not fully read"
+                },
             )
             self.is_incomplete = True
             self.stop.set()

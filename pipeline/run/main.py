@@ -63,12 +63,12 @@ def main() -> int:
     ways.add_argument(
         "--standby",
         action="store_true",
-        help="wait, without Spark, until the driver that owns the tables has stopped or gives no sign of life",
+        help="wait, without Spark, until the driver that owns the tables has stopped or its heartbeat is missing",
     )
     parser.add_argument(
         "--take-over",
         action="store_true",
-        help="publish although a driver of other tables publishes for this Kafka cluster; that one ends",
+        help="publish even if a driver with other tables publishes for this Kafka cluster; that driver then stops",
     )
     arguments = parser.parse_args()
     status = run(

@@ -32,7 +32,7 @@ class Memory:
         """The newest stamp from now on: a doubt is written down, so that it outlives a driver that dies early."""
         if self.stamp is not None and self.doubt is not None:
             log.warning(
-                "the offsets topic is read again from its start; rows are provisional until that is done",
+                "the offsets topic is read again from its start; rows are provisional until its end is reached",
                 extra={"reason": self.doubt},
             )
             # No batch that was begun before goes on.
@@ -67,7 +67,7 @@ def doubt(stamp: Stamp, *, cluster_id: str, filters: str, versions: Mapping[str,
     if stamp.positions is None:
         return "the tables are an earlier version's, which kept positions in the checkpoint"
     if not stamp.positions:
-        return "an earlier start found that they cannot be gone on from, and read nothing yet"
+        return "an earlier start found that it cannot continue from them, and has read nothing yet"
     if stamp.cluster_id != cluster_id:
         return f"the tables were filled from Kafka cluster {stamp.cluster_id}, and this is {cluster_id}"
     if stamp.filters != filters:

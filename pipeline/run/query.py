@@ -144,7 +144,7 @@ class Runner:
         if isinstance(outcome, Done):
             self._finished(outcome, seconds=time.monotonic() - begun, waited_s=waited_s)
         elif isinstance(outcome, Outage):
-            self.driver.monitor.kafka_failed(f"Kafka is away: {outcome.reason}")
+            self.driver.monitor.kafka_failed(f"Kafka is unavailable: {outcome.reason}")
             self.on_outage()
 
     def _finished(self, done: Done, *, seconds: float, waited_s: float) -> None:
@@ -190,7 +190,8 @@ class Runner:
                 "interval_s": self.interval_s,
                 "slowest_step": step,
                 "of_it_s": round(step_s, 1),
-                "hint": "once is harmless; if it persists, give the driver more cores, or raise trigger.interval_s",
+                "hint": "a single slow batch is harmless; if it persists, give the driver more cores, or raise "
+                "trigger.interval_s",
             },
         )
 
@@ -252,7 +253,7 @@ def set_checkpoint_aside(spark: SparkSession, checkpoint: str, *, at_ms: int) ->
     system = path.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001 - as above
     if system.exists(path) and system.rename(path, aside):
         log.warning(
-            "Spark cannot go on with its checkpoint; a new one is made, and the tables go on",
+            "Spark cannot continue from its checkpoint; lagwise starts a new one, and the tables are unaffected",
             extra={"checkpoint": checkpoint, "set_aside_as": f"{checkpoint}.{at_ms}"},
         )
 
@@ -371,7 +372,7 @@ def _log(report: Report) -> None:
     )
     if report.counts.get("bad"):
         log.warning(
-            "records could not be read, see table quarantine", extra={"records": report.counts["bad"]}
+            "records could not be decoded; see table quarantine", extra={"records": report.counts["bad"]}
         )
 
 

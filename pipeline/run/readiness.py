@@ -110,7 +110,7 @@ class Readiness:
             f"{len(left)} of {self._known} partitions of {self.topic} not read to their end yet, "
             f"{sum(left.values())} records left, most of them in {named}"
         )
-        held = "an open transaction holds back what follows it (`kafka-transactions.sh find-hanging`)"
+        held = "an open transaction holds back the records after it (`kafka-transactions.sh find-hanging`)"
         if any(not self._targets[number].is_first for number in left):
             text += f"; no progress for {self.tolerance_s} s: {held}, or source.max_offsets_per_trigger is too small"
         elif self.is_overdue(now_ms):

@@ -95,5 +95,5 @@ def why_passed_over(
     if offset.made_from != state_of(newest):
         return f"it was chosen from tables as of {offset.made_from}, and these are as of {state_of(newest)}"
     if offset.chosen_by != query and (begun is None or begun.tick != offset.tick):
-        return "it was chosen before this query began, and nothing of it is stored: the logs may be others by now"
+        return "it was chosen before this query began, and nothing of it is stored: the logs may have changed since"
     return None

@@ -31,7 +31,7 @@ class StorageWait:
 
         Args:
             tables: Places of the tables and the checkpoint, and how long to wait for them.
-            monitor: Reports outages in signs of life.
+            monitor: Reports outages in heartbeats.
             stop: Ends every wait.
             clock_s: A monotonic clock.
         """
@@ -70,7 +70,8 @@ class StorageWait:
             # Only now: storage that takes a small file, or is not probed, may not take a batch.
             lasted_s = round(self._clock_s() - self._since_s)
             log.info(
-                "the tables are written again", extra={"tables_root": self._tables.root, "after_s": lasted_s}
+                "the tables are written again",
+                extra={"tables_root": self._tables.root, "after_s": lasted_s},
             )
         self._since_s, self._waits, self._said_at_s = None, 0, -math.inf
 
@@ -91,7 +92,7 @@ class StorageWait:
         if now_s - self._said_at_s >= _SAID_EVERY_S:
             self._said_at_s = now_s
             log.warning(
-                "the tables cannot be written; the driver waits, and goes on by itself",
+                "the tables cannot be written; lagwise waits and resumes on its own",
                 extra={
                     "tables_root": self._tables.root,
                     "error": why,

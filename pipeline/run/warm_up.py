@@ -23,7 +23,7 @@ def _run(spark: SparkSession) -> None:
         spark.range(1, numPartitions=1).mapInArrow(_nothing, schema="id long").toArrow()
     except (PySparkException, Py4JError, OSError) as error:
         # The first batch fails in the same way, and reports it.
-        log.debug("the Python of tasks could not be started ahead", extra={"error": str(error)})
+        log.debug("the Python workers of tasks could not be started in advance", extra={"error": str(error)})
 
 
 def _nothing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -62,7 +62,7 @@ def settings_alone(options: Mapping[str, str]) -> SourceSettings:
     source = SourceConfig(**cast("Any", given))
     collapse = options.get("collapse", "true").lower()
     if collapse not in {"true", "false"}:
-        raise ConfigError(f"option collapse is {collapse!r}: it is true or false")
+        raise ConfigError(f"option collapse is {collapse!r}: it must be true or false")
     patterns = {name: getattr(source, name) for name in _PATTERNS}
     return SourceSettings(
         properties=unresolved(Config(kafka=kafka, source=source)),
@@ -87,7 +87,7 @@ def _interval_s(given: str) -> float:
     except ValueError:
         interval_s = 0.0
     if not 0 < interval_s < math.inf:
-        raise ConfigError(f"option interval_s is {given!r}: it is a number of seconds, more than 0")
+        raise ConfigError(f"option interval_s is {given!r}: it must be a number of seconds above 0")
     return interval_s
 
 
@@ -195,8 +195,8 @@ class AloneStreamReader(_Alone, DataSourceStreamReader):
             if begin < starts.get(key, 0):
                 topic, number = key
                 raise BrokerUnavailableError(
-                    f"partition {number} of {topic} begins at offset {starts[key]}, behind offset {begin} where this "
-                    "query goes on: records were deleted unread; start it with a new checkpoint"
+                    f"partition {number} of {topic} begins at offset {starts[key]}, after offset {begin} where this "
+                    "query would resume: records were deleted unread; start it with a new checkpoint"
                 )
             spans.append(_span(key, begin, until))
         return self._parts(spans)

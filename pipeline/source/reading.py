@@ -104,7 +104,7 @@ def _is_own_or_answered(answers: pa.RecordBatch, own: Share) -> pa.BooleanArray:
 def _crash(attempts: int) -> str | None:
     """Why nobody is asked: the attempts before this one, the last, have died."""
     died = failures_before_last(attempts)
-    return None if died is None else f"the task that asks the brokers has died {died} times"
+    return None if died is None else f"the task that asks the brokers died {died} times"
 
 
 def _records(

@@ -2,7 +2,7 @@
 
 One version of each table is copied: the files of that version, which stay for `tables.retention_hours` after they
 were replaced, and its log up to there. What is no part of it (newer commits, half-written files) is left out, and so
-are the checkpoint, which only numbers batches, and the driver's sign of life.
+are the checkpoint, which only numbers batches, and the driver's heartbeat.
 """
 
 import re
@@ -87,8 +87,8 @@ def _copy(tables: Tables, name: str, target: Path) -> Copied:
         if _is_copy(target, table.version, sizes):
             return Copied(name=name, version=table.version, bytes_=sum(sizes.values()))
     raise StoreError(
-        f"table {name} under {tables.root} changes faster than it can be copied: its files are kept for "
-        "tables.retention_hours only; raise that, or stop the driver while the backup is made"
+        f"table {name} under {tables.root} changes faster than it can be copied: its files are kept only for "
+        "tables.retention_hours; raise it, or stop the driver during the backup"
     )
 
 

@@ -56,10 +56,10 @@ def _is_there(spark: SparkSession, database: str, name: str, place: str) -> bool
     lies_at = jvm.org.apache.hadoop.fs.Path(location.get()) if location.isDefined() else None
     present = None if lies_at is None else _qualified(spark, lies_at)
     if present != place:
-        where = "is a view" if present is None else f"lies at {present}"
+        where = "is a view" if present is None else f"is at {present}"
         raise ConfigError(
-            f"tables.catalog: {database}.{name} {where}, and the table of lagwise lies at {place}; name another "
-            "database, or drop that entry if nobody needs it"
+            f"tables.catalog: {database}.{name} {where}, but lagwise's table is at {place}; name another database, "
+            "or drop that entry if it is not needed"
         )
     return True
 

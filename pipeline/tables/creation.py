@@ -89,8 +89,8 @@ def _check_conditional_put(path: str, options: dict[str, str] | None) -> None:
     except CommitFailedError:
         return
     raise StoreError(
-        f"the store of {path} lets one commit overwrite another: it has to know conditional puts (If-None-Match), as "
-        "S3 does since 2024; use such a store, or a folder"
+        f"the store of {path} lets one commit overwrite another: it must support conditional puts (If-None-Match), "
+        "as S3 does since 2024; use such a store, or a folder"
     )
 
 
@@ -126,8 +126,9 @@ def _fit(stored: DeltaTable, table: Table, path: str) -> None:
     unfit = [*_wrong(present, table.schema), *_unfilled(present, table.schema)]
     if unfit:
         raise StoreError(
-            f"table {table.name} at {path} does not fit this lagwise: {', '.join(unfit)}; restore it from a backup, "
-            "or move its folder away and it is filled again from Kafka, without its history (deploy/docs/upgrading.md)"
+            f"table {table.name} at {path} does not fit this version of lagwise: {', '.join(unfit)}; restore it from "
+            "a backup, or move its folder away so that lagwise fills it again from Kafka, without its history "
+            "(deploy/docs/upgrading.md)"
         )
     if new:
         stored.alter.add_columns(Schema.from_json(StructType(new).json()).fields)

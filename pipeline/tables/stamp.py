@@ -16,7 +16,8 @@ from pipeline.errors import StoreError
 from pipeline.kafka.positions import PartitionKey, Position, Span, from_fields, to_fields
 
 NO_PLANS_BY_ANSWERS = (
-    "coordinators are asked (source.offsets), and they report neither subscriptions nor generations nor commit times, "
+    "coordinators are asked (source.offsets), and they report neither subscriptions nor generations nor commit "
+    "times, "
     "so lagwise measures but makes no plans"
 )
 """`Stamp.held` of a job that does not read the offsets topic: a permanent state, and no fault."""
@@ -143,7 +144,7 @@ def _decoded(text: str, handle: DeltaTable) -> Stamp:
     ) as error:
         raise StoreError(
             f"the newest userMetadata in the log of the table at {handle.table_uri} is not lagwise's ({error}): "
-            "another program has written to the table; stop it, and restore the version of the table before"
+            "another program has written to the table; stop it, and restore the previous version of the table"
         ) from error
     return stamp
 

@@ -178,7 +178,7 @@ class Store:
                 # Another driver has committed meanwhile.
                 if attempt == _ATTEMPTS:
                     raise
-                log.info("another driver writes too", extra={"table": name, "attempt": attempt})
+                log.info("another driver also writes to the table", extra={"table": name, "attempt": attempt})
             else:
                 return
 

@@ -46,7 +46,7 @@ def _rewrite(
 ) -> None:
     begun = time.monotonic()
     log.info(
-        "table is rewritten for this version",
+        "rewriting a table for this version",
         extra={
             "table": table.name,
             "from_version": changes[0].version - 1,
@@ -122,4 +122,4 @@ def _told(
         if time.monotonic() - said_s >= _SAID_EVERY_S:
             said_s = time.monotonic()
             on_progress()
-            log.info("table is being rewritten", extra={"table": name, "rows_done": done, "rows": rows})
+            log.info("still rewriting the table", extra={"table": name, "rows_done": done, "rows": rows})

@@ -64,7 +64,7 @@ def test_limit_lowered_while_the_job_runs_ends_it_with_what_to_change(
         job.stop()
 
     assert isinstance(job.failure, PublishError)
-    assert f"control topic {topic} takes no record of" in str(job.failure)
+    assert f"control topic {topic} rejects a record of" in str(job.failure)
     assert _LIMIT in str(job.failure)
 
 

@@ -84,7 +84,7 @@ def _assert_only_its_partition_waits(hanging: Hanging) -> None:
     assert _committed(free) == {0: 6}
     assert not any(row["provisional"] for row in free.values())
     assert any("provisional" in line for line in hanging.job.messages)
-    hanging.job.wait(lambda: health_of(hanging.job).is_ready, what="a sign of life after the deadline")
+    hanging.job.wait(lambda: health_of(hanging.job).is_ready, what="a heartbeat after the deadline")
     health = health_of(hanging.job)
     assert health.state == "warning"
     assert "open transaction" in health.reasons[0]

@@ -73,7 +73,7 @@ def test_group_consumes_through_trouble_and_follows_again(
         apply(setup, members, planned, epoch=1)
 
         troubled.begin(kind, setup)
-        lost = "a record of the control topic" if kind == "damaged" else "the control topic cannot be read"
+        lost = "a control record of this group" if kind == "damaged" else "the control topic cannot be read"
         wait_until(lambda: told(caplog, lost) == 2, what="a word of each")
         read_through(flow, members)
         assert members.owned() == planned
@@ -86,7 +86,7 @@ def test_group_consumes_through_trouble_and_follows_again(
             wait_until(lambda: told(caplog, lost) == 3, what="a word of the one that came last")
         troubled.end(kind, setup)
         if kind != "damaged":
-            wait_until(lambda: told(caplog, "no longer: the control") == 3, what="all well")
+            wait_until(lambda: told(caplog, "resolved: the control") == 3, what="all well")
         apply(setup, members, all_to_one(members.owned()), epoch=2)
         # A rebalance that comes just after it applies the plan again: a member may acknowledge it in two generations.
         wait_until(

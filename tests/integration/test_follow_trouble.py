@@ -108,7 +108,7 @@ def test_damaged_records_on_both_topics_are_ignored(plain: Make) -> None:
     apply_a_plan(processes)
 
     assert base
-    assert processes.logged("acknowledgement is damaged") == ["a", "b"]
+    assert processes.logged("acknowledgement cannot be decoded") == ["a", "b"]
     assert_unharmed(processes)
 
 

@@ -57,7 +57,7 @@ def test_suspended_driver_is_critical_within_three_triggers_until_it_goes_on(
 
         assert _said(file, "--live")[0] == 2
     assert seen_after_s < LIMIT_S + _LOOK_S
-    assert "no sign of life" in line
+    assert "no heartbeat" in line
     assert (unready.status, alive.status) == (503, 200)
     assert set(figures.of("lagwise_live").values()) == {0}
 

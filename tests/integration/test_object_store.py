@@ -1,4 +1,4 @@
-"""Tables in a bucket of S3: the rows of the commits, the sign of life, and a store that goes away and comes back."""
+"""Tables in a bucket of S3: the rows of the commits, the heartbeat, and a store that goes away and comes back."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -56,7 +56,7 @@ def test_checkpoint_that_spark_cannot_read_is_set_aside_and_the_tables_go_on(wor
 
     world.run()
 
-    assert world.said("Spark cannot go on with its checkpoint")
+    assert world.said("Spark cannot continue from its checkpoint")
     assert world.rows() == world.commits
     assert not world.said(READ_AGAIN)
 
@@ -98,7 +98,7 @@ def test_older_checkpoint_under_newer_tables_writes_nothing_and_is_named(world: 
     world.run()
 
     assert world.rows() == world.commits
-    assert world.said("passed over")
+    assert world.said("is skipped")
     assert world.said("it was chosen from tables as of")
     assert not world.said(READ_AGAIN)
 

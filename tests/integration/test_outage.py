@@ -33,8 +33,8 @@ def test_job_outlives_its_broker(tmp_path: Path) -> None:
 
 
 def _assert_waits_for_a_broker_that_is_down_at_start(job: RunningJob, broker: EmbeddedBroker) -> None:
-    job.wait(lambda: _said(job, "Kafka is away"), what="a line about the broker")
-    assert broker.bootstrap_servers in _said(job, "Kafka is away")[0]
+    job.wait(lambda: _said(job, "Kafka is unavailable"), what="a line about the broker")
+    assert broker.bootstrap_servers in _said(job, "Kafka is unavailable")[0]
     assert job.reports == []
 
     broker.start()
@@ -57,7 +57,7 @@ def _assert_keeps_what_it_knew_while_the_broker_is_away(job: RunningJob, broker:
     assert any(broker.bootstrap_servers in line for line in job.messages[said_before:])
     health = health_of(job)
     assert (health.is_live, health.is_ready) == (True, False)
-    assert health.reasons[0].startswith("Kafka is away: ")
+    assert health.reasons[0].startswith("Kafka is unavailable: ")
     assert _lag(job) == 6
     (row,) = job.rows("partition_lag")
     assert row["status"] != "DELETED"
@@ -72,7 +72,7 @@ def _assert_goes_on_when_it_is_back(job: RunningJob, broker: EmbeddedBroker) -> 
 
     job.wait_for_batches()
     assert job.reports[-1].is_complete
-    job.wait(lambda: health_of(job).state == "ok", what="a sign of life that says so")
+    job.wait(lambda: health_of(job).state == "ok", what="a heartbeat that says so")
 
 
 def _said(job: RunningJob, words: str) -> list[str]:

@@ -81,7 +81,7 @@ def test_job_whose_user_is_refused_ends_and_says_why(secured: Secured, tmp_path:
 
     assert isinstance(job.failure, AccessRefusedError)
     assert "invalid credentials" in str(job.failure)
-    assert [line for line in job.messages if "Kafka says no" in line and "invalid credentials" in line]
+    assert [line for line in job.messages if "Kafka denies access" in line and "invalid credentials" in line]
     password = secured.password_file.read_text()
     assert not any(password in line for line in (*job.messages, str(job.failure)))
 

@@ -59,13 +59,13 @@ def _assert_tells_that_the_function_fails_and_goes_on_when_it_works(
 ) -> None:
     does(folder, "fail")
     job.wait(lambda: any(GONE in reason for reason in health_of(job).reasons), what="the cause in health")
-    assert any("Kafka is away" in line and GONE in line for line in _troubles(job))
+    assert any("Kafka is unavailable" in line and GONE in line for line in _troubles(job))
 
     does(folder, "ok")
     inject(oauth.open_servers, [commit_record("g", TOPIC, 0, 9)])
     job.wait(lambda: _lag(job) == 1, what="the lag after it works again")
     job.wait(lambda: health_of(job).is_ready, what="health")
-    assert not any("Kafka says no" in line for line in job.messages)
+    assert not any("Kafka denies access" in line for line in job.messages)
 
 
 def _assert_doctor_is_let_in(oauth: OAuthBroker, folder: Path) -> None:
@@ -104,4 +104,4 @@ def _lag(job: RunningJob) -> int | None:
 
 
 def _troubles(job: RunningJob) -> list[str]:
-    return [line for line in job.messages if "Kafka is away" in line or "Kafka says no" in line]
+    return [line for line in job.messages if "Kafka is unavailable" in line or "Kafka denies access" in line]

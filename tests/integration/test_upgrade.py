@@ -110,7 +110,7 @@ def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upgraded]:
 
 
 def test_upgrade_is_told_once(upgraded: Upgraded) -> None:
-    said = [line for line in upgraded.messages if "rewritten for this version" in line]
+    said = [line for line in upgraded.messages if "rewriting a table for this version" in line]
 
     assert len(said) == 1
     assert "recommendations" in said[0]

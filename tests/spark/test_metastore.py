@@ -54,7 +54,7 @@ def test_what_the_job_enters_is_found_by_name_by_another_session(metastore: Meta
     entered = session("register", metastore.uri, str(root), _NAME)
     found = json.loads(session("ask", metastore.uri, _NAME).stdout)
 
-    assert "the tables are in the catalog" in entered.stderr
+    assert "the tables are registered in the catalog" in entered.stderr
     assert found["rows"] == {table.name: int(table.name == "planner_state") for table in TABLES}
     assert found["comments"]["kind"] == "accepted, refused, release, taken, applied or void"
 
@@ -62,5 +62,5 @@ def test_what_the_job_enters_is_found_by_name_by_another_session(metastore: Meta
 def test_metastore_that_is_away_is_reported_and_the_session_goes_on(root: Path) -> None:
     done = session("register", f"thrift://{HOST}:{free_port()}", str(root), _NAME)
 
-    assert "the tables could not be registered in the catalog; the stream goes on" in done.stderr
+    assert "the tables could not be registered in the catalog; the stream continues" in done.stderr
     assert done.stdout == "3\n"

@@ -23,7 +23,7 @@ from pipeline.source.settings import SourceSettings
 from tests.support.job.frames import decoded_arrow
 from tests.unit.pipeline.run.batch.test_cut_short import World
 
-DIED = "the task that asks the brokers has died 3 times"
+DIED = "the task that asks the brokers died 3 times"
 
 
 @pytest.fixture(autouse=True)

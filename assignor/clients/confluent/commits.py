@@ -184,14 +184,14 @@ class Commits:
             self._again_s = clock_s() + _AGAIN_AFTER_S
         elif too_long:
             log.warning(
-                "the metadata that was committed of %d partitions leaves no room for the mark of a hand-over, so it is "
-                "left out; commit shorter metadata, or raise offset.metadata.max.bytes of the brokers",
+                "the committed metadata of %d partitions leaves no room for the hand-over mark, so the mark is left "
+                "out; commit shorter metadata, or raise offset.metadata.max.bytes on the brokers",
                 len(too_long),
             )
             self._handover_metadata = {**self._handover_metadata, **dict.fromkeys(too_long, "")}
             self._send_handover()
         else:
-            log.info("the commit of a hand-over was refused: %s", problems[0].str())
+            log.info("a hand-over commit was rejected: %s", problems[0].str())
             self._accepted = False
 
     def _send_handover(self) -> None:

@@ -53,28 +53,29 @@ def check(config: Config) -> None:
         FollowerConfigError: For the first such property.
     """
     if not config.get("group.id"):
-        raise FollowerConfigError("group.id", "a follower is a member of a group; set its id")
+        raise FollowerConfigError("group.id", "a follower must be a member of a group; set the group's id")
     if _text(config, "group.protocol", "classic") != "classic":
         raise FollowerConfigError(
             "group.protocol",
-            "under `consumer` (KIP-848) a partition that was handed over can get a second owner, and both may "
-            "commit; set `classic`",
+            "with `consumer` (KIP-848) a partition that was handed over can get a second owner, and both may commit; "
+            "set `classic`",
         )
     strategies = {name.strip() for name in _text(config, "partition.assignment.strategy", "range").split(",")}
     if not strategies <= _EAGER:
         raise FollowerConfigError(
             "partition.assignment.strategy",
-            "cooperative members go on reading through a rebalance, so a partition that was handed over can get a "
+            "cooperative members keep reading during a rebalance, so a partition that was handed over can get a "
             "second owner; set `range`, `roundrobin` or both",
         )
     if _text(config, "enable.auto.commit", "true") != "false":
         raise FollowerConfigError(
             "enable.auto.commit",
-            "each hand-over would commit records that were only fetched; set it to False and commit what is done",
+            "each hand-over would commit records that were fetched but not processed; set it to False, and commit "
+            "records once they are processed",
         )
     if _text(config, "auto.offset.reset", "largest") not in _RESETS:
         raise FollowerConfigError(
-            "auto.offset.reset", "a follower starts somewhere; set `earliest` or `latest`"
+            "auto.offset.reset", "a follower needs an offset to start at; set `earliest` or `latest`"
         )
 
 

@@ -32,9 +32,7 @@ class NotOwnedError(AssignorError, KafkaException):
 
     def _in_words(self) -> str:
         if not self.places:
-            return (
-                "this member is in no generation of its group; it can commit after poll() has joined (again)"
-            )
+            return "this member is not in a generation of its group; it can commit once poll() has joined or rejoined"
         return (
             f"not read by this member, so left alone: {', '.join(f'{t}-{p}' for t, p in self.places)}; "
             "what else was asked is done"

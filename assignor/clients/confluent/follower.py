@@ -303,8 +303,8 @@ class Follower:
             TransactionsUnsupportedError: Always.
         """
         raise TransactionsUnsupportedError(
-            "a hand-over commits outside the producer's transaction, so records of an open one would be processed "
-            "twice; use a plain confluent_kafka.Consumer where offsets go into transactions"
+            "a hand-over commits outside the producer's transaction, so records of an open transaction would be "
+            "processed twice; use a plain confluent_kafka.Consumer if offsets are committed in transactions"
         )
 
     def close(self) -> None:
@@ -341,8 +341,8 @@ class Follower:
             within(0.0 if self._reading.commits.is_stuck else self._close_within_s, self._consumer.close)
         except TimeoutError:
             log.warning(
-                "the Kafka client does not end, so it is left behind; no broker of it answers. Nothing is lost: "
-                "whoever reads its partitions goes on where the group has committed"
+                "the Kafka client did not close because none of its brokers answers, so it is abandoned; nothing is "
+                "lost: the next owners of its partitions resume from the committed offsets"
             )
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
@@ -360,7 +360,9 @@ def _given(message: Message | None, offsets: Sequence[TopicPartition] | None) ->
 def _settings(config: Config, *, take_timeout_s: float, despite_migration: bool) -> Settings:
     static = confluent_config.is_static(config)
     if static:
-        log.warning("a static member stays where Kafka assigns it; to follow, unset group.instance.id")
+        log.warning(
+            "a static member keeps Kafka's assignment and follows no plan; to follow plans, unset group.instance.id"
+        )
     return Settings(
         group=str(config["group.id"]),
         static=static,

@@ -76,4 +76,6 @@ class Heard:
     def _note_damage(self, error: DecodeError) -> None:
         self.damaged_acks += 1
         if self.damaged_acks == 1:
-            log.warning("an acknowledgement is damaged; it and all like it are ignored: %s", error)
+            log.warning(
+                "an acknowledgement cannot be decoded; it and all others like it are ignored: %s", error
+            )

@@ -46,8 +46,8 @@ class Looks:
         if problem and now_s - self._since_s < _GIVE_UP_AFTER_S:
             if self._again_after_s == _AGAIN_AFTER_S:
                 log.warning(
-                    "Kafka does not say what the group has committed of %d partitions that change hands (%s); they "
-                    "wait, and it is asked again",
+                    "Kafka does not return the committed offsets of %d partitions that are being handed over (%s); "
+                    "their hand-over waits, and the request is retried",
                     len(self._places),
                     problem,
                 )

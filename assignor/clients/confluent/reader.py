@@ -199,7 +199,7 @@ class TopicsReader:
             return
         self._last_said = problem
         log.warning(
-            "group %s follows no plan for now, and reads what Kafka assigns: %s; it follows again by itself",
+            "group %s follows no plan for now and keeps Kafka's assignment: %s; it resumes following on its own",
             self._names.group,
             problem,
         )

@@ -229,7 +229,8 @@ class Reading:
         if problem:
             if self._ask_again_after_s == _ASK_AGAIN_AFTER_S:
                 log.warning(
-                    "Kafka does not say where to start reading %d partitions (%s); they wait, and it is asked again",
+                    "Kafka does not return the offsets at which to start reading %d partitions (%s); they wait, and "
+                    "the request is retried",
                     len(self._starting - found.keys()),
                     problem,
                 )
@@ -272,7 +273,7 @@ class Reading:
             is_first = logical == OFFSET_BEGINNING
             found, problem = bound_offsets(self.consumer, {key}, earliest=is_first, timeout_s=_SEEK_WITHIN_S)
         else:
-            found, problem = {}, f"{logical} is no offset"
+            found, problem = {}, f"{logical} is not an offset"
         if key not in found:
             raise KafkaException(KafkaError(_FAILED, f"cannot seek in {key[0]}-{key[1]}: {problem}"))
         return found[key]

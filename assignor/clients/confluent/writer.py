@@ -98,8 +98,8 @@ class AckWriter:
         self._is_broken = True
         if not self._is_mute:
             log.warning(
-                "an acknowledgement did not arrive, so the plan is not followed: topic %s cannot be written (%s); "
-                "allow WRITE on it, or check its brokers; until then the member reads what Kafka assigns",
+                "an acknowledgement was not delivered, so the plan is not followed: topic %s cannot be written (%s); "
+                "allow WRITE on it, or check its brokers; until then the member keeps Kafka's assignment",
                 self._topic,
                 problem,
             )

@@ -100,8 +100,8 @@ class Background:
         """
         if self._is_of_another_process:
             raise ForkedError(
-                f"this follower of group {self._state.group} has begun in process {self._process}, and a fork takes "
-                "neither its thread along nor its consumer's; make a Following and a consumer in each process"
+                f"this follower of group {self._state.group} started in process {self._process}, and a fork keeps "
+                "neither its thread nor its consumer's; create a Following and a consumer in each process"
             )
         self._process = os.getpid()
         if not self._thread.is_alive() and not self._closing.is_set():

@@ -97,7 +97,7 @@ class _JoinAnswered:
             coordinator.reset_generation(answer.member_id)
             coordinator.rejoining = False
             raise RebalanceInProgressError(
-                f"{selected.name} is eager and gives out what this member has kept"
+                f"{selected.name} is eager and assigns partitions that this member has kept"
             )
         return answer
 

@@ -41,6 +41,6 @@ def lags_of(*, committed: Offsets, starts: Offsets, ends: Offsets, from_latest: 
 def warn_of_no_lag(group: str, problem: Exception) -> None:
     """Say that the leader could not ask for lag; it must not raise, for that would stop its group."""
     log.warning(
-        "the lag of the group cannot be asked for, so partition counts alone are evened",
+        "the lag of the group cannot be fetched, so the assignment balances partition counts alone",
         extra={"group": group, "problem": f"{type(problem).__name__}: {problem}"},
     )

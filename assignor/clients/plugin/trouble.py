@@ -30,7 +30,7 @@ class Trouble:
             self._lasts = True
             text = problem if isinstance(problem, str) else f"{type(problem).__name__}: {problem}"
             log.warning(
-                "%s; consuming goes on, and this is tried again until it works",
+                "%s; consuming continues, and lagwise retries until it succeeds",
                 self._task,
                 extra={**self._about, "problem": text},
             )
@@ -42,7 +42,7 @@ class Trouble:
         """Note that it works, and log that if it did not before."""
         if self._lasts:
             self._lasts = False
-            log.info("no longer: %s", self._task, extra=self._about)
+            log.info("resolved: %s", self._task, extra=self._about)
 
 
 def reading(topic: str, group: str) -> Trouble:

@@ -129,7 +129,7 @@ def decode_record_key(key: bytes) -> RecordKey:
     reader = Reader(key)
     number = reader.int16("record type")
     if number not in _TYPES:
-        raise DecodeError(f"record type {number} is none of a consumer group", position=0)
+        raise DecodeError(f"record type {number} is not a consumer group record", position=0)
     record_type = RecordType(number)
     group_id = reader.string("group id")
     name = reader.string("member id or regular expression") if record_type in NAMED_TYPES else ""

@@ -101,7 +101,7 @@ def _read_claims(reader: Reader) -> Claims:
     owned = read_topic_partitions(reader)
     generation = max(reader.int32("generation"), NO_GENERATION) if reader.remaining else NO_GENERATION
     if reader.remaining:
-        raise reader.error(f"{reader.remaining} bytes too many")
+        raise reader.error(f"{reader.remaining} trailing bytes")
     return Claims(owned=owned, generation=generation)
 
 

@@ -160,7 +160,7 @@ class Leaders:
         """Broker id of the leader, or why there is none to ask."""
         leader = self._leaders.get(key)
         if leader is None:
-            return "no broker names this partition"
+            return "no broker lists this partition"
         if leader < 0:
             return "the partition has no leader"
         # One that was lost a moment ago.

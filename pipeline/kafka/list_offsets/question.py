@@ -112,7 +112,7 @@ class Question:
         try:
             self._leaders.prepare(wanted, timeout_s=self._timeout_s)
         except KafkaException as error:
-            return {key: _unanswered(f"leaders are not known: {error.args[0].str()}") for key in wanted}
+            return {key: _unanswered(f"leaders are unknown: {error.args[0].str()}") for key in wanted}
         self._ask(wanted, is_retry=False)
         while self._open:
             soonest = min(call.ends_at for call in self._open)
@@ -242,7 +242,7 @@ def _answered(offsets: tuple[int, ...], at_ms: int) -> LeaderAnswer:
     for before, after in pairwise(offsets):
         if before > after:
             return _unanswered(
-                f"its log was truncated or made again while it was asked for: offset {before}, then {after}"
+                f"its log was truncated or re-created while it was asked for: offset {before}, then {after}"
             )
     return LeaderAnswer(offsets, at_ms)
 

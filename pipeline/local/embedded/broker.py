@@ -72,7 +72,7 @@ class EmbeddedBroker(KafkaNode):
             BrokerUnavailableError: No port was chosen yet, since it never started.
         """
         if self._port is None:
-            raise BrokerUnavailableError("the embedded broker was not started yet")
+            raise BrokerUnavailableError("the embedded broker has not been started yet")
         return f"{HOST}:{self._port}"
 
     def start(self) -> None:

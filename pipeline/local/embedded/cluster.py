@@ -87,7 +87,7 @@ class EmbeddedCluster:
             BrokerUnavailableError: It never started.
         """
         if not self._nodes:
-            raise BrokerUnavailableError("the embedded cluster was not started yet")
+            raise BrokerUnavailableError("the embedded cluster has not been started yet")
         return self._nodes
 
     @property
@@ -196,7 +196,8 @@ class EmbeddedCluster:
         if {**found, **wanted} != found:
             raise BrokerUnavailableError(
                 f"{self.data_dir} holds a cluster of {found['brokers']} brokers and {found['controllers']} "
-                f"controllers, not of {brokers} and {controllers}: ask for those, or name another folder"
+                f"controllers, not of {brokers} and {controllers}: start it with its own numbers, or name another "
+                "folder"
             )
         return str(found["cluster_id"])
 

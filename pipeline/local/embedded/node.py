@@ -200,7 +200,7 @@ class KafkaNode(ABC):
     def _signal(self, number: signal.Signals) -> None:
         pid = self.pid
         if pid is None:
-            raise BrokerUnavailableError(f"{self._name} does not run")
+            raise BrokerUnavailableError(f"{self._name} is not running")
         os.kill(pid, number)
 
     def _log(self) -> str:

@@ -27,10 +27,10 @@ def health(
 
     Example: lagwise health --config conf/lagwise.toml || mail -s lagwise ann
 
-    It is judged by what the driver writes: a sign of life every 5 s, and the newest batch. What is older than three
-    triggers, and than 15 s, is too old. On an object store there are no signs of life: a driver that waits for Kafka
+    It is judged by what the driver writes: a heartbeat every 5 s, and the newest batch. What is older than three
+    triggers, and than 15 s, is too old. On an object store there are no heartbeats: a driver that waits for Kafka
     looks like a dead one after ten triggers; ask its own port (health.port).
-    Exit status: 0 ok, 1 warning: it lives, and Kafka is away, the start is not over or groups are provisional,
+    Exit status: 0 ok, 1 warning: it lives, and Kafka is unavailable, the start is not over or groups are provisional,
     2 critical: no driver lives, or one waits for somebody to help (also wrong usage), 3 it cannot be told.
     """
     try:

@@ -15,7 +15,7 @@ TABLE = "partition_lag"
 
 _CLOCKS_DIFFER_S = 10
 _SO_OLD = "what the tables say below is as old"
-_LOOK = "see the driver's log: batches take long, or Kafka is away"
+_LOOK = "see the driver's log: batches take long, or Kafka is unavailable"
 
 
 def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
@@ -77,5 +77,5 @@ def _cause(health: Health, seen: Sight, age: str) -> tuple[str, str | None]:
 
 def _driver(seen: Sight) -> str:
     if seen.beat is None:
-        return "on an object store, drivers leave no sign of life"
+        return "on an object store, drivers write no heartbeat"
     return f"driver {plain(seen.beat.owner)} (term {seen.beat.term}) is running"

@@ -97,8 +97,8 @@ def remarks_of(asked: Asked) -> tuple[str, ...]:
         return ()
     group, why = next(iter(asked.unanswered.items()))
     text = (
-        f"{len(asked.unanswered)} groups keep what was known of them, marked as old (with * in `lagwise lag` and "
-        f"`lagwise groups`), because no coordinator told anything else; {group}: {why}"
+        f"{len(asked.unanswered)} groups keep their last known values, marked as old (with * in `lagwise lag` and "
+        f"`lagwise groups`), because no coordinator returned newer ones; {group}: {why}"
     )
     return (text,)
 
@@ -114,7 +114,7 @@ def _unlisted(batch: Settled) -> tuple[set[str], str | None]:
     listings = _listings(batch)
     listed = {*_of_kind(batch, "listed")["group_id"].to_pylist()}
     if not listings.num_rows:
-        return stored - listed, "groups were not listed: the task that hands on the list has no answer"
+        return stored - listed, "groups were not listed: the task that forwards the list has no answer"
     return stored - listed, listings["error"][0].as_py()
 
 

@@ -28,15 +28,15 @@ def trouble(here_ms: int, newest_ms: int, memory: PlanMemory) -> str | None:
     group, epoch = memory.newest_epoch or ("", 0)
     plan = f"epoch {epoch} of group {group} in recommendations or on the control topic"
     for what, at_ms, then in (
-        ("the newest batch in the tables", newest_ms, "ages and rates of lag are not right"),
+        ("the newest batch in the tables", newest_ms, "ages and rates of lag are wrong"),
         (plan, min(epoch, _LAST_S) * 1000, "an epoch could be used twice"),
     ):
         if at_ms - here_ms > _TOLERATED_MS:
             here, newest = (f"{moment(one).as_py():%Y-%m-%d %H:%M:%S}Z" for one in (here_ms, at_ms))
             return (
-                f"this host's clock says {here}, and {what} is of {newest}, {duration(at_ms - here_ms)} later: one of "
-                f"the two clocks was wrong, and until this one has passed that time, {then}; set this host's clock, or "
-                "see `A clock that was ahead` in the runbook if it is right"
+                f"this host's clock says {here}, but {what} is dated {newest}, {duration(at_ms - here_ms)} later: "
+                f"one of the two clocks was wrong, and until this one has passed that time, {then}; set this host's "
+                "clock, or see `A clock that was ahead` in the runbook if it is right"
             )
     return None
 
@@ -47,4 +47,6 @@ def say_behind(progress: ReadProgress, why: str) -> None:
     if now_s - progress.clock_logged_s < _LOGGED_EVERY_S:
         return
     progress.clock_logged_s = now_s
-    log.warning("the clock is behind what is stored, and no plan is made", extra={"reason": why})
+    log.warning(
+        "this host's clock is behind the stored times, so lagwise makes no plan", extra={"reason": why}
+    )

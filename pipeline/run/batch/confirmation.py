@@ -141,9 +141,9 @@ def _remarks(commits: pa.Table, groups: pa.Table) -> tuple[str, ...]:
         return ()
     text = (
         f"{commits.num_rows} commits and the members of {groups.num_rows} groups may be out of date ({len(names)} "
-        "groups in all): records were deleted from the beginning of the offsets topic before they were read; the "
-        "brokers are asked for the commits, and what they cannot say is marked until the group writes its next record "
-        "(`lagwise lag` and `lagwise groups` mark them with *)"
+        "groups in all): records were deleted from the beginning of the offsets topic before they were read; lagwise "
+        "asks the brokers for the commits, and marks what they cannot confirm until the group writes its next record "
+        "(with * in `lagwise lag` and `lagwise groups`)"
     )
     return (text,)
 

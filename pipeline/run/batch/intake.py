@@ -45,8 +45,8 @@ _IS_WITHOUT_RECORDS = (
     & pc.field("unconfirmed_reason").is_null()
 )
 _BEHEADED_HINT = (
-    "what is not found where the beginning was deleted is kept and marked until the brokers, who are asked, confirm it "
-    "or deny it; nothing has to be done"
+    "rows whose records are no longer in the topic are kept and marked until the brokers, which lagwise asks, "
+    "confirm or deny them; no action is needed"
 )
 
 
@@ -157,7 +157,7 @@ def _log_reread(driver: Driver, read: Intake, at_ms: int) -> None:
         ]
         first = min(reasons)
         log.warning(
-            "a topic is read again from its start; its groups are provisional until that is done",
+            "a topic is read again from its start; its groups are provisional until its end is reached",
             extra={
                 "topic": topic,
                 "partitions": list(reasons),
@@ -224,7 +224,8 @@ def _impatient(services: Services, read: Intake) -> Iterator[str]:
     for topic in sorted({topic for topic, _ in read.impatient}):
         kept_ms = services.configs.tombstones_kept_ms(topic) or 0
         yield (
-            f"{topic} keeps tombstones for {duration(kept_ms)} only (delete.retention.ms), less than the time between "
+            f"{topic} keeps tombstones for {duration(kept_ms)} only (delete.retention.ms), less than the time "
+            "between "
             f"two batches, so each batch reads it again from its start: raise delete.retention.ms of {topic} above "
             "ten times trigger.interval_s (Kafka's default is a day)"
         )
@@ -294,8 +295,10 @@ def _without(missing: Mapping[PartitionKey, Position], stamp: Stamp) -> Stamp:
     """The stamp of a batch that has not read what lies behind these positions, as its first run had."""
     numbers = sorted(number for topic, number in missing if topic == OFFSETS_TOPIC)
     what = ", ".join(f"{topic}-{number}" for topic, number in sorted(missing))
-    why = f"what a batch had read before the job stopped cannot be read again yet: {what}"
-    log.warning("a batch runs again without some of its records; they follow", extra={"partitions": what})
+    why = f"records that a batch had read before the job stopped cannot be read again yet: {what}"
+    log.warning(
+        "a batch runs again without some of its records; a later batch reads them", extra={"partitions": what}
+    )
     return replace(
         stamp,
         behind=tuple(sorted({*stamp.behind, *numbers})),

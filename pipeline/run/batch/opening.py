@@ -150,7 +150,7 @@ def _passed_over(driver: Driver, batch_id: int, why: str, *, is_own: bool) -> Pa
         raise TablesChangedError(why)
     log.log(
         logging.WARNING if is_own else logging.INFO,
-        "a batch that Spark began is passed over, and the next one reads on from the tables",
+        "a batch that Spark began is skipped; the next one continues from the tables",
         extra={"batch_id": batch_id, "reason": why},
     )
     return PassedOver(why)
@@ -158,7 +158,7 @@ def _passed_over(driver: Driver, batch_id: int, why: str, *, is_own: bool) -> Pa
 
 def _why_passed_over(driver: Driver, offset: SourceOffset | None, begun: Stamp | None) -> str | None:
     if offset is None:
-        return "its offset is another source's, which an earlier version had"
+        return "its offset is from another source, which an earlier version had"
     query = driver.replay.query
     if offset.failure is None:
         cluster_id = driver.services.cluster_id
@@ -166,7 +166,7 @@ def _why_passed_over(driver: Driver, offset: SourceOffset | None, begun: Stamp |
     if offset.chosen_by == query:
         return None
     # Spark runs it again in the query that follows, where the cause may be gone.
-    return f"it was chosen before this query began, and that failed: {offset.failure[1]}"
+    return f"it was chosen before this query began, and choosing it failed: {offset.failure[1]}"
 
 
 def _outage(driver: Driver, at_ms: int, name: str, text: str) -> Outage:
@@ -183,7 +183,7 @@ def _outage(driver: Driver, at_ms: int, name: str, text: str) -> Outage:
     if at_ms - progress.outage_logged_ms >= _OUTAGE_LOGGED_EVERY_MS:
         progress.outage_logged_ms = at_ms
         log.warning(
-            "Kafka is away; the tables keep what was known",
+            "Kafka is unavailable; the tables keep the last known values",
             extra={
                 "bootstrap_servers": config.kafka.properties["bootstrap.servers"],
                 "error": text,

@@ -49,7 +49,7 @@ def make_plans(batch: Settled) -> bool:
         memory.evaluated_at_ms, memory.evaluated_at_s = batch.stamp.at_ms, time.monotonic()
     if memory.waiting:
         log.info(
-            "there are more groups than can be decided about between two batches; those least behind wait",
+            "there are more groups than lagwise can evaluate between two batches; those least behind wait",
             extra={"decided": len(groups) - len(memory.waiting), "waiting": len(memory.waiting)},
         )
     return True

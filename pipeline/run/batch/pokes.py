@@ -50,7 +50,7 @@ def _due(services: Services, values: Mapping[str, str]) -> Iterator[Poke]:
         why = why_not(groups.get(group_id), record, now_ms=now_ms())
         if why is not None:
             log.info(
-                "the group is not poked",
+                "the group was not poked",
                 extra={"group": group_id, "epoch": record.epoch, "why": why},
             )
             continue

@@ -32,7 +32,7 @@ def store_quarantine(batch: Settled) -> None:
     left_out = unread + new.num_rows - rows.num_rows
     if left_out:
         log.warning(
-            "a batch has more records that cannot be read than quarantine takes; the others are only counted",
+            "a batch has more unreadable records than quarantine takes; the rest are only counted",
             extra={"quarantined": rows.num_rows, "left_out": left_out},
         )
         rows = pa.concat_tables([rows, _counted(left_out, _first_of(new, rows.num_rows, bad))])
@@ -70,7 +70,7 @@ def _first_of(new: pa.Table, kept: int, bad: pa.Table) -> pa.Table:
 
 def _counted(left_out: int, first: pa.Table) -> pa.Table:
     reason = (
-        f"{left_out} records of this batch that could not be read are not kept: quarantine takes "
+        f"{left_out} unreadable records of this batch are not kept: quarantine takes "
         f"{MOST_ROWS_AN_HOUR} records or {MOST_BYTES_AN_HOUR // 2**20} MiB an hour"
     )
     values = first.to_pylist()[0] | {"key": None, "value": None, "kind": LEFT_OUT, "reason": reason}

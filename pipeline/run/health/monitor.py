@@ -162,7 +162,7 @@ class Monitor:
             )
 
     def report(self) -> DriverReport:
-        """For the next sign of life."""
+        """For the next heartbeat."""
         with self._lock:
             if self._report.stage == "standing by":
                 # Waiting is what it has to do.

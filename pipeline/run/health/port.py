@@ -67,8 +67,8 @@ class HealthPort:
                     f"health.port: {port} on {host} cannot be opened: {error.strerror}; choose another, or 0 for none"
                 ) from None
             log.warning(
-                "health is not answered: another process has the port, which answers for that one; give each driver of "
-                "a host a health.port of its own, or wait until this one has it",
+                "health.port is taken by another process, so this driver's health is not served; give each driver on "
+                "a host its own health.port, or wait until this one gets the port",
                 extra={"host": host, "port": port},
             )
             self._waiting = threading.Thread(target=self._wait, name="health-port", daemon=True)
@@ -92,7 +92,7 @@ class HealthPort:
         server = _server(host, port, _handler(self._monitor))
         threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
         self._server = server
-        log.info("health is answered", extra={"host": host, "port": port})
+        log.info("health is served", extra={"host": host, "port": port})
 
     def _wait(self) -> None:
         while not self._end.wait(self._again_after_s):

@@ -72,7 +72,7 @@ class BeatFile:
                 file.write(text.encode().ljust(_LENGTH_BYTES))
 
     def _store(self) -> FileSystem:
-        # What hangs for longer is no sign of life, and keeps a driver from its end.
+        # What hangs for longer is no heartbeat, and keeps a driver from its end.
         own = arrows_own(self._root, self._options, request_timeout_s=_TIMEOUT_S, attempts=1)
         return own or files_at(self._root, self._options)
 

@@ -1,4 +1,4 @@
-"""What a driver reports with each sign of life: what the tables cannot show, since only batches write them."""
+"""What a driver reports with each heartbeat: what the tables cannot show, since only batches write them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

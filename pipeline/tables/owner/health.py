@@ -1,4 +1,4 @@
-"""Health of the stream, from what its driver has written: its signs of life, and the stamp of its newest batch.
+"""Health of the stream, from what its driver has written: its heartbeats, and the stamp of its newest batch.
 
 Pure: whoever looks brings what he has seen, and the time. Live and ready are two things: a driver that waits for Kafka
 lives, and starting it again would help nobody; one that does not live cannot be waited for.
@@ -25,7 +25,7 @@ class Sight:
     """What can be seen of a stream."""
 
     has_beats: bool
-    """Whether a driver on such tables gives signs of life; those on an object store have none."""
+    """Whether a driver on such tables gives heartbeats; those on an object store have none."""
     beat: Beat | None
     batch_at_ms: int | None
     """Clock of the newest batch in the tables; None before the first."""
@@ -116,7 +116,7 @@ def _why_dead(sight: Sight, now_ms: int) -> str | None:
         )
     if age_s > limit_s:
         return (
-            f"driver {beat.owner} has given no sign of life for {age_s:.0f} s (limit {limit_s:.0f} s): it, or its "
+            f"driver {beat.owner} has sent no heartbeat for {age_s:.0f} s (limit {limit_s:.0f} s): it, or its "
             "machine, is dead or suspended; look at its log, and start it again"
         )
     report = beat.report
@@ -147,8 +147,8 @@ def _why_dead_without_beats(sight: Sight, now_ms: int) -> str | None:
     if age_s <= limit_s:
         return None
     return (
-        f"no batch has been written for {age_s:.0f} s (limit {limit_s:.0f} s): the driver is dead, or Kafka is away; "
-        "look at its log (on an object store there is no sign of life that would tell)"
+        f"no batch has been written for {age_s:.0f} s (limit {limit_s:.0f} s): the driver is dead, or Kafka is "
+        "unavailable; look at its log (an object store has no heartbeat that would tell)"
     )
 
 

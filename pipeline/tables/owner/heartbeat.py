@@ -1,4 +1,4 @@
-"""Store: the sign of life of the driver that owns the tables, a small file next to them.
+"""Store: the heartbeat of the driver that owns the tables, a small file next to them.
 
 `<tables.root>/_owner.json` is replaced every few seconds by a thread of its own, however long a batch takes and
 whether or not Kafka answers. It says that the process lives, and in its report whether its batches go on. It fences
@@ -44,7 +44,7 @@ class Beat:
 
 
 def read(root: str, storage_options: Mapping[str, str]) -> Beat | None:
-    """The newest sign of life; None when there is no such file.
+    """The newest heartbeat; None when there is no such file.
 
     Args:
         root: Of the tables.
@@ -179,5 +179,5 @@ class Heartbeat:
             if beat.at_ms - self._failure_said_ms >= _FAILURE_SAID_EVERY_MS:
                 self._failure_said_ms = beat.at_ms
                 log.warning(
-                    "no sign of life can be written", extra={"file": self._file.place, "error": str(error)}
+                    "the heartbeat cannot be written", extra={"file": self._file.place, "error": str(error)}
                 )

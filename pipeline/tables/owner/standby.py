@@ -1,6 +1,6 @@
 """Store: waiting until the driver that owns the tables is gone, without Spark and without a hold on anything.
 
-How old the owner's sign of life is, is measured by this process's own monotonic clock: as the time for which it
+How old the owner's heartbeat is, is measured by this process's own monotonic clock: as the time for which it
 has not changed. So the clocks of two hosts need not agree.
 """
 
@@ -31,7 +31,7 @@ _LOOK_EVERY_S = 1.0
 _LONGEST_GAP_S = 5.0
 
 Sign: TypeAlias = Beat | datetime
-"""What is different after each sign of life: the beat, or the time of the newest commit where there are no beats."""
+"""What is different after each heartbeat: the beat, or the time of the newest commit where there are no beats."""
 Look: TypeAlias = Callable[[], Sign | None]
 
 
@@ -53,10 +53,10 @@ def wait_for_turn(config: Config, own: Heartbeat, stop: Event) -> None:
 
 
 def watch(look: Look, *, patience_s: float, stop: Event, now_s: Callable[[], float] = time.monotonic) -> None:
-    """Return when there is no sign of life, or the same one for longer than `patience_s`; or when `stop` is set.
+    """Return when there is no heartbeat, or the same one for longer than `patience_s`; or when `stop` is set.
 
     Args:
-        look: The newest sign of life, None for none; a StoreError says nothing either way.
+        look: The newest heartbeat, None for none; a StoreError says nothing either way.
         patience_s: Seconds.
         stop: Ends the watch.
         now_s: A clock that only goes forward.
@@ -67,7 +67,7 @@ def watch(look: Look, *, patience_s: float, stop: Event, now_s: Callable[[], flo
         try:
             newest = look()
         except StoreError as error:
-            log.warning("the owner's sign of life cannot be seen", extra={"error": str(error)})
+            log.warning("the owner's heartbeat cannot be read", extra={"error": str(error)})
             newest = seen
         else:
             if newest is None:
@@ -79,7 +79,7 @@ def watch(look: Look, *, patience_s: float, stop: Event, now_s: Callable[[], flo
         seen, last_s = newest, looked_s
         if silent_s > patience_s:
             log.warning(
-                "no sign of life from the owner of the tables: taking over",
+                "no heartbeat from the owner of the tables: taking over",
                 extra={"last": str(seen), "for_s": round(silent_s)},
             )
             return

@@ -219,7 +219,7 @@ def test_partition_that_no_broker_names_is_not_waited_for(leaders: Leaders) -> N
     answers = asked(leaders, [("orders", 0), ("orders", 6), ("gone", 0)])
 
     assert [end(answer) for answer in answers.values()] == [None, None, RECORDS]
-    assert answers[("gone", 0)].error == "no broker names this partition"
+    assert answers[("gone", 0)].error == "no broker lists this partition"
 
 
 def test_offset_below_the_one_that_was_answered_before_it_is_no_answer(leaders: Leaders) -> None:
@@ -236,7 +236,7 @@ def test_unreachable_cluster_gives_every_partition_a_reason() -> None:
 
     answers = asked(leaders, timeout_s=0.2)
 
-    assert all(str(answer.error).startswith("leaders are not known: ") for answer in answers.values())
+    assert all(str(answer.error).startswith("leaders are unknown: ") for answer in answers.values())
     assert ends(answers) == [None] * 6
 
 

@@ -26,8 +26,8 @@ from pipeline.kafka.sources.groups.settings import (
 
 # Less says nothing about the broker, and librdkafka does not bear every short time-out.
 _LEAST_S = 1.0
-_NO_SUCH_GROUP = "its coordinator does not know the group, which was listed a moment before"
-_UNASKABLE = "the client cannot ask for a group of this name"
+_NO_SUCH_GROUP = "its coordinator does not know the group, although a broker has just listed it"
+_UNASKABLE = "the client cannot describe a group of this name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +176,11 @@ class _Questions:
         found = []
         for one in answered.topic_partitions or ():
             if one.error is not None:
-                return f"its coordinator does not tell its commit in {one.topic}-{one.partition}: {one.error.str()}"
+                return f"its coordinator does not return its commit in {one.topic}-{one.partition}: {one.error.str()}"
             if one.offset == OFFSET_INVALID:
                 continue
             if one.offset < 0:
-                return (
-                    f"its coordinator gives offset {one.offset} for its commit in {one.topic}-{one.partition}"
-                )
+                return f"its coordinator returns offset {one.offset} for its commit in {one.topic}-{one.partition}"
             found.append(Commit(one.topic, one.partition, one.offset, one.leader_epoch))
         return tuple(found)
 

@@ -49,7 +49,7 @@ def confirm_gone(leaders: Leaders, topics: Sequence[str], *, timeout_s: float) -
     try:
         asked = leaders.of_any_broker(described, timeout_s=timeout_s)
     except KafkaException as error:
-        why = f"missing from the brokers' list of topics, and asked for by name: {error.args[0].str()}"
+        why = f"missing from the brokers' list of topics, and asking for it by name failed: {error.args[0].str()}"
         return Found(unconfirmed=dict.fromkeys(topics, why))
     answers = {topic: _left(future) for topic, future in asked.items()}
     return Found(
@@ -75,4 +75,4 @@ def _left(future: Future[TopicDescription]) -> int | str:
         return 0
     if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
         return f"this user may not describe the topic any more: {error.str()}"
-    return f"missing from the brokers' list of topics, and asked for by name: {error.str()}"
+    return f"missing from the brokers' list of topics, and asking for it by name failed: {error.str()}"

@@ -26,7 +26,7 @@ def health_row(now: Now) -> Row:
 
 
 def _stage(health: Health | None, beat: Beat | None) -> str | None:
-    """What the driver does; None when nobody knows, as of one that gives no sign of life."""
+    """What the driver does; None when nobody knows, as of one that gives no heartbeat."""
     if beat is not None and beat.is_stopped:
         return "stopped"
     if beat is None or beat.report is None or health is None or not health.is_live:
@@ -37,7 +37,7 @@ def _stage(health: Health | None, beat: Beat | None) -> str | None:
 def _verdict(health: Health | None) -> Row:
     if health is None:
         unknown: Row = dict.fromkeys(("state", "live", "ready"))
-        return unknown | {"reasons": ["the driver's sign of life cannot be read"]}
+        return unknown | {"reasons": ["the driver's heartbeat cannot be read"]}
     return {
         "state": health.state,
         "live": health.is_live,

@@ -27,7 +27,7 @@ class Now:
 
     found: Snapshot
     seen: Sight | None
-    """What can be seen of the driver; None when its sign of life cannot be read."""
+    """What can be seen of the driver; None when its heartbeat cannot be read."""
     at_ms: int
 
     @property

@@ -234,7 +234,7 @@ BAD_CASES = {
     "members.a: must be an object, got null": '{"topics":{},"members":{"a":null}}',
     "members.a.topics: is missing": '{"topics":{},"members":{"a":{}}}',
     "members.a.topics[1]: must be a string, got a number": '{"topics":{},"members":{"a":{"topics":["t",1]}}}',
-    "members.a.capcity: is no key of a member": '{"topics":{},"members":{"a":{"topics":[],"capcity":1}}}',
+    "members.a.capcity: is not a key of a member": '{"topics":{},"members":{"a":{"topics":[],"capcity":1}}}',
     "members.a.owned.t[1]: must be from": '{"topics":{},"members":{"a":{"topics":[],"owned":{"t":[0,2147483648]}}}}',
     "members.a.owned.t: must be a list": '{"topics":{},"members":{"a":{"topics":[],"owned":{"t":"0-3"}}}}',
     "members.a.owned: must be an object": '{"topics":{},"members":{"a":{"topics":[],"owned":[]}}}',
@@ -258,15 +258,15 @@ BAD_CASES = {
     "fixed.t[1]: must be from 0 to 1": '{"topics":{"t":2},"members":{},"fixed":{"t":[0,2]}}',
     "members.a.closed: must be true or false": '{"topics":{},"members":{"a":{"topics":[],"closed":1}}}',
     "options: must be an object": '{"topics":{},"members":{},"options":[]}',
-    "option 'x' is not known": '{"topics":{},"members":{},"options":{"x":1}}',
-    "a: is there twice in one object": '{"topics":{},"members":{"a":{"topics":[]},"a":{"topics":[]}}}',
-    "lags.u[1]: is the largest of lags that sum to more than": (
+    "option 'x' is unknown": '{"topics":{},"members":{},"options":{"x":1}}',
+    "a: appears twice in one object": '{"topics":{},"members":{"a":{"topics":[]},"a":{"topics":[]}}}',
+    "lags.u[1]: is the largest lag, and the lags sum to more than": (
         '{"topics":{"t":1,"u":2},"members":{},"lags":{"t":[7],"u":[9,9223372036854775807]}}'
     ),
     "rates.u[1]: must be from 0 to": '{"topics":{"t":1,"u":2},"members":{},"rates":{"u":[1,1e308]}}',
     "must be an object, got a list": "[]",
     "not JSON: Expecting": "nonsense",
-    "not JSON: NaN is no number": '{"topics":{},"members":{},"id":NaN}',
+    "not JSON: NaN is not a number": '{"topics":{},"members":{},"id":NaN}',
     "not JSON: Exceeds the limit": '{"topics":{"t":' + "9" * 5000 + '},"members":{}}',
     "nested too deeply": "[" * 100_000,
 }

@@ -29,7 +29,7 @@ def test_members_with_one_instance_id_are_ordered_by_member_id() -> None:
 
 
 def test_member_id_that_is_there_twice_is_refused_by_name() -> None:
-    with pytest.raises(InvalidGroupError, match="'m1' is there twice"):
+    with pytest.raises(InvalidGroupError, match="'m1' appears twice"):
         group({"t": 1}, member("m1", "t"), member("m2", "t"), member("m1", "t"))
 
 

@@ -35,10 +35,10 @@ def test_option_that_is_not_given_has_its_default() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("lag-aware", {"scoop": "topic"}, "lag-aware: option 'scoop' is not known; there are: scope"),
+        ("lag-aware", {"scoop": "topic"}, "lag-aware: option 'scoop' is unknown; known options are: scope"),
         ("lag-aware", {"scope": "all"}, "option 'scope' must be one of topic, group, got 'all'"),
         ("lag-aware", {"scope": ["topic"]}, "must be one of"),
-        ("cooperative-sticky", {"scope": "topic"}, "is not known; there are: none"),
+        ("cooperative-sticky", {"scope": "topic"}, "is unknown; known options are: none"),
     ],
     ids=["unknown", "unknown value", "wrong type", "strategy without options"],
 )

@@ -56,7 +56,7 @@ def test_bucket_of_s3_takes_tables_for_every_master(master: str) -> None:
         ({"checkpoint": ""}, r"tables.checkpoint: .* name a folder on the driver's own disk"),
         (
             {"storage_options": {"AWS_SERVER_SIDE_ENCRYPTION": "aws:kms"}},
-            r"tables.storage_options: AWS_SERVER_SIDE_ENCRYPTION reaches the commits of the tables, and not their files",
+            r"tables.storage_options: AWS_SERVER_SIDE_ENCRYPTION applies to the commits of the tables but not to their files",
         ),
         (
             {"storage_options": {"AWS_ACCESS_KEY_ID": "x"}},

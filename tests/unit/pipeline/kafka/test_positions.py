@@ -80,7 +80,7 @@ def test_partition_without_an_answer_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("position", "answer", "why"),
     [
-        pytest.param(at(41), end(40), "truncated, restored or made again", id="beyond the end of the log"),
+        pytest.param(at(41), end(40), "truncated, restored or re-created", id="beyond the end of the log"),
         pytest.param(at(6), end(40, log_start=7), "deleted before they were read", id="before its start"),
         pytest.param(
             at(10, away_ms=24 * HOUR_MS + 1), end(40), "deletions may have been missed", id="away too long"

@@ -97,7 +97,7 @@ def fails() -> None:
         ),
         (lambda: (_SECRET, float("nan")), "returned an expiry more than ten years ahead"),
         (lambda: (_SECRET, later(), 7), "returned a principal that is a int"),
-        (lambda: (_SECRET, later(), "me", {"a": 1}), "returned extensions that are no dict of str by str"),
+        (lambda: (_SECRET, later(), "me", {"a": 1}), "returned extensions that are not a dict of str to str"),
     ],
 )
 def test_what_is_no_token_is_refused_with_the_name_and_the_remedy_and_never_shown(
@@ -126,9 +126,9 @@ def test_extensions_become_a_dict_because_the_client_takes_nothing_else() -> Non
     [
         (("tökén", 60), "a token with characters outside printable ASCII"),
         (("abc", 60, "m\0e"), "a principal with characters outside printable ASCII"),
-        (("abc", 60, "me", {"bad key!": "x"}), "extensions whose names are not letters alone"),
-        (("abc", 60, "me", {"auth": "x"}), "extensions whose names are not letters alone"),
-        (("abc", 60, "me", {"tenant": "x\0"}), "extensions whose names are not letters alone"),
+        (("abc", 60, "me", {"bad key!": "x"}), "extensions whose names are not only letters"),
+        (("abc", 60, "me", {"auth": "x"}), "extensions whose names are not only letters"),
+        (("abc", 60, "me", {"tenant": "x\0"}), "extensions whose names are not only letters"),
     ],
 )
 def test_what_the_client_would_refuse_for_good_is_refused_with_its_reason(

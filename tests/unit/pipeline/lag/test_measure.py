@@ -97,7 +97,7 @@ def test_topic_that_is_only_missing_from_the_listing_stays_and_says_why() -> Non
 
     assert rows == [
         [(100, None, "no right to describe it")],
-        [(100, None, "missing from the brokers' list, though asked for by name it is not gone")],
+        [(100, None, "missing from the brokers' list, although the brokers still know it by name")],
     ]
 
 

@@ -100,7 +100,7 @@ def test_members_of_a_resolved_regular_expression_are_advised() -> None:
         ((metadata("b", topic_regex="t.*"),), "member b: its subscription is unknown"),
         ((current("b", 4, {"unnamed": [0], **_B}),), "member b: topics with these ids are unknown"),
         ((target("b", {"unnamed": [0], **_B}),), "member b: topics with these ids are unknown"),
-        ((current("c", 4, {}),), "member c: metadata: there is no record"),
+        ((current("c", 4, {}),), "member c: metadata: no record"),
         ((metadata("c", "t"),), "member c: its partitions are unknown"),
         ((current("b", 4, {"t": [2]}),), "no member owns t-3"),
         ((current("b", 4, {"t": [1, 2, 3]}),), "two members own t-1"),

@@ -80,10 +80,10 @@ def test_kafka_that_never_answers_ends_it_incomplete(
     monkeypatch.setattr(job.stop, "wait", lambda wait_s: clock.update(s=clock["s"] + wait_s))
 
     for _ in range(3):
-        job._wait_for_cluster("Kafka is away", BrokerUnavailableError("no broker answers"))
+        job._wait_for_cluster("Kafka is unavailable", BrokerUnavailableError("no broker answers"))
     assert not job.stop.is_set()
     for _ in range(5):
-        job._wait_for_cluster("Kafka is away", BrokerUnavailableError("no broker answers"))
+        job._wait_for_cluster("Kafka is unavailable", BrokerUnavailableError("no broker answers"))
 
     assert (job.stop.is_set(), job.is_incomplete) == (True, True)
 

@@ -66,7 +66,7 @@ def test_master_that_stands_by_is_not_asked_what_it_does_not_know() -> None:
         alone = workers_of("spark://127.0.0.1:7077", page_port=str(port))
 
     assert both == _ONE
-    assert alone.startswith(f"unknown, no master at work answers on http://127.0.0.1:{port}/json/: ")
+    assert alone.startswith(f"unknown, no active master answers on http://127.0.0.1:{port}/json/: ")
 
 
 @pytest.mark.parametrize("answer", [b"", b"{}", b"[]", b"<html>", b'{"workers": null, "status": "ALIVE"}'])
@@ -74,7 +74,7 @@ def test_page_that_is_no_masters_is_said_to_be_none_and_the_key_of_its_port_is_n
     with page(answer) as port:
         told = workers_of("spark://127.0.0.1:7077", page_port=str(port))
 
-    assert told.startswith("unknown, no master at work answers on ")
+    assert told.startswith("unknown, no active master answers on ")
     assert told.endswith("name its port in spark.master.ui.port")
 
 

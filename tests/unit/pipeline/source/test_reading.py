@@ -93,7 +93,7 @@ def test_task_whose_process_has_died_asks_again(attempt: int, brokers: list[str]
 def test_last_attempt_asks_nobody_and_says_why_nothing_is_known(brokers: list[str]) -> None:
     found = rows(Part(offset={"tick": 5}, spans=SPANS, share=SHARE), attempt=3)
 
-    died = "the task that asks the brokers has died 3 times"
+    died = "the task that asks the brokers died 3 times"
     assert brokers == []
     (read,) = [row for row in found if row["row_kind"] == "read"]
     assert (read["position"], read["error"]) == (0, died)
@@ -184,7 +184,7 @@ def test_answers_become_rows_without_a_place_in_the_offsets_topic() -> None:
 def test_last_attempt_asks_for_no_group_and_says_why(brokers: list[str]) -> None:
     found = rows(Part(groups=GROUPS, share=SHARE), attempt=3)
 
-    died = "the task that asks the brokers has died 3 times"
+    died = "the task that asks the brokers died 3 times"
     assert brokers == []
     assert [(row["group_id"], row["error"]) for row in found if row["row_kind"] == "asked"] == [
         ("g", died),

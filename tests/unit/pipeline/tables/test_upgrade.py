@@ -131,11 +131,11 @@ def test_progress_is_told_while_a_table_is_rewritten(
 
     assert signs
     assert [line.message for line in caplog.records if line.name == upgrading.__name__] == [
-        "table is rewritten for this version",
-        *["table is being rewritten"] * len(signs),
+        "rewriting a table for this version",
+        *["still rewriting the table"] * len(signs),
         "table has the schema of this version",
     ]
-    told = [line for line in caplog.records if line.message == "table is being rewritten"][-1]
+    told = [line for line in caplog.records if line.message == "still rewriting the table"][-1]
     assert (told.rows_done, told.rows) == (2, 2)  # type: ignore[attr-defined]  # fields of the log
 
 

@@ -19,7 +19,7 @@ from assignor.errors import DecodeError
 
 GOOD: dict[str, Any] = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "enable.auto.commit": False}
 REFUSED = {
-    "no group": ({"group.id": ""}, "group.id", "set its id"),
+    "no group": ({"group.id": ""}, "group.id", "set the group's id"),
     "KIP-848": ({"group.protocol": "consumer"}, "group.protocol", "set `classic`"),
     "cooperative": (
         {"partition.assignment.strategy": "range, cooperative-sticky"},

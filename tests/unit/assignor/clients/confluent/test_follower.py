@@ -118,7 +118,7 @@ def test_commits_raise_after_a_loss_until_the_group_is_joined_again(setup: Setup
     setup.poll()
     assert setup.told[-1] == ("lost", [0, 1])
 
-    with pytest.raises(NotOwnedError, match="no generation"):
+    with pytest.raises(NotOwnedError, match="not in a generation"):
         setup.follower.commit()
     setup.consumer.generation = 2
     setup.consumer.will("on_assign", [0])

@@ -77,7 +77,7 @@ def test_metadata_that_leaves_no_room_for_the_mark_is_left_out_and_said_so(
 
     assert following.consumer.sent_metadata[1] == RELEASED
     assert [ack.offset for ack in following.topics.written if isinstance(ack, Release)] == [45]
-    assert "leaves no room for the mark" in caplog.text
+    assert "leaves no room for the hand-over mark" in caplog.text
 
 
 def test_look_that_is_not_answered_is_repeated_while_the_rest_is_read(

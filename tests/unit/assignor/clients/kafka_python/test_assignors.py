@@ -248,7 +248,7 @@ def test_lag_aware_leader_evens_counts_where_lag_cannot_be_had_in_time(
     placed = two(assignor)
 
     assert len(placed["a"]) == len(placed["b"]) == 2
-    assert "cannot be asked for" in caplog.text
+    assert "cannot be fetched" in caplog.text
 
 
 def test_lag_aware_refuses_a_setting_that_no_consumer_has() -> None:

@@ -195,5 +195,5 @@ def test_damaged_key_is_read_or_refused(key: bytes) -> None:
 
 
 def test_key_of_another_type_is_refused() -> None:
-    with pytest.raises(DecodeError, match="record type 10 is none of a consumer group"):
+    with pytest.raises(DecodeError, match="record type 10 is not a consumer group record"):
         decode_record_key(b"\x00\x0a\x00\x01g\x00\x01m")

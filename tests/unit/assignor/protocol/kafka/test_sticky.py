@@ -43,7 +43,7 @@ def test_user_data_is_encoded_to_the_golden_bytes() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        pytest.param(golden.STICKY_V1 + b"\x00", "1 bytes too many", id="trailing byte"),
+        pytest.param(golden.STICKY_V1 + b"\x00", "1 trailing bytes", id="trailing byte"),
         pytest.param(golden.STICKY_V1[:-1], "generation: 4 bytes needed, 3 left", id="truncated"),
         pytest.param(b"\x00\x02" + golden.STICKY_V1, "partitions by topic: 131072 items", id="version 2"),
         pytest.param(b"{json}", "partitions by topic: 2070573935 items", id="something else"),

@@ -36,7 +36,7 @@ def test_option_without_a_fixed_default_may_be_null() -> None:
         ("count_cap", 0, "must be a whole number from 1 to"),
         ("counts", "odd", "must be one of free, even"),
         ("monotone", True, "must be one of no, yes"),
-        ("floor", 1, "is not known; there are: max_moves, move_cost_s, floor_s"),
+        ("floor", 1, "is unknown; known options are: max_moves, move_cost_s, floor_s"),
     ],
 )
 def test_value_out_of_range_is_refused(option: str, value: object, problem: str) -> None:

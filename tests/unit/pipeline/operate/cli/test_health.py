@@ -61,9 +61,9 @@ def test_stream_that_works_is_status_0(world: World) -> None:
 
 
 def test_stream_that_waits_for_kafka_is_status_1_and_lives(world: World) -> None:
-    stream(world, kafka_error="Kafka is away: no answer")
+    stream(world, kafka_error="Kafka is unavailable: no answer")
 
-    assert told(world) == (1, "warning: Kafka is away: no answer")
+    assert told(world) == (1, "warning: Kafka is unavailable: no answer")
     assert told(world, "--live")[0] == 0
 
 
@@ -75,11 +75,11 @@ def test_clock_that_somebody_has_to_set_is_status_2_and_the_driver_lives(world: 
 
 
 def test_groups_that_a_transaction_holds_back_are_status_1(world: World) -> None:
-    stream(world, reason="an open transaction holds back what follows it")
+    stream(world, reason="an open transaction holds back the records after it")
 
     assert told(world) == (
         1,
-        "warning: groups are provisional: an open transaction holds back what follows it",
+        "warning: groups are provisional: an open transaction holds back the records after it",
     )
 
 
@@ -100,7 +100,7 @@ def test_driver_that_is_silent_for_three_triggers_is_status_2(
     status, line = told(world, *arguments)
 
     assert status == 2
-    assert line.startswith("critical: driver host/7/1 has given no sign of life for 15 s (limit 15 s)")
+    assert line.startswith("critical: driver host/7/1 has sent no heartbeat for 15 s (limit 15 s)")
 
 
 def test_driver_that_was_stopped_is_status_2(world: World) -> None:

@@ -12,7 +12,7 @@ from tests.support.operate.patient import Patient, group, lag
 
 
 def beat(patient: Patient, *, age_s: float, is_stopped: bool = False) -> None:
-    """A sign of life of the driver, so old."""
+    """A heartbeat of the driver, so old."""
     at_ms = NOW_MS - int(age_s * 1000)
     text = f'{{"owner": "host/1/2", "term": 4, "at_ms": {at_ms}, "is_stopped": {str(is_stopped).lower()}}}'
     (patient.root / FILE_NAME).write_text(text, encoding="utf-8")
@@ -45,7 +45,7 @@ def test_running_stream_is_fine(patient: Patient) -> None:
         ),
         (
             {"age_s": 900},
-            "driver host/1/2 has given no sign of life for 900 s (limit 90 s)",
+            "driver host/1/2 has sent no heartbeat for 900 s (limit 90 s)",
             "look at its log",
         ),
         (

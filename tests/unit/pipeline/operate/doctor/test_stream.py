@@ -16,7 +16,7 @@ _RUNNING = {"stage": "running", "interval_s": 5.0, "stuck_after_s": 60.0, "is_se
 
 
 def leave(patient: Patient, *, is_stopped: bool = False, **report: object) -> None:
-    """The last sign of life that a driver has given."""
+    """The last heartbeat that a driver has given."""
     values = {"owner": "host/1/2", "term": 4, "at_ms": NOW_MS, "is_stopped": is_stopped}
     told = {**_RUNNING, "progress_at_ms": NOW_MS, **report}
     (patient.root / FILE_NAME).write_text(json.dumps({**values, "report": told}), encoding="utf-8")
@@ -56,13 +56,13 @@ def test_clock_that_somebody_has_to_set_is_a_problem_with_what_to_do(patient: Pa
 
 
 def test_driver_that_waits_for_kafka_is_not_called_dead(patient: Patient) -> None:
-    leave(patient, stage="waiting for Kafka", kafka_error="Kafka is away: no broker answers")
+    leave(patient, stage="waiting for Kafka", kafka_error="Kafka is unavailable: no broker answers")
     stream = read_stream(patient.tables, CONFIG, is_configured=True, now=now(2))
 
     (found,) = tables_age(stream)
 
     assert found.level == "problem"
-    assert "driver host/1/2 (term 4) is running: Kafka is away: no broker answers" in found.cause
+    assert "driver host/1/2 (term 4) is running: Kafka is unavailable: no broker answers" in found.cause
 
 
 def test_sign_of_life_that_cannot_be_read_leaves_the_verdict_open(patient: Patient) -> None:

@@ -32,7 +32,8 @@ def test_epoch_behind_which_the_clock_is_stands_in_words_with_its_group_and_its_
 
     assert "clock says 2023-11-14 22:13:20Z" in why
     assert (
-        "of group g in recommendations or on the control topic is of 2023-11-15 00:13:20Z, 2.0 h later" in why
+        "of group g in recommendations or on the control topic is dated 2023-11-15 00:13:20Z, 2.0 h later"
+        in why
     )
     assert "; set this host's clock" in why
 

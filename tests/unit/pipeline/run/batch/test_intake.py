@@ -392,7 +392,7 @@ def test_partition_that_is_read_again_is_said_once_with_the_reason(caplog: pytes
     # One that is new is no news.
     assert record.__dict__["topic"] == OFFSETS_TOPIC
     assert record.__dict__["partitions"] == [0, 1]
-    assert "made again" in record.__dict__["reason"]
+    assert "re-created" in record.__dict__["reason"]
 
 
 def test_tombstones_kept_for_less_than_a_batch_are_told_once_an_hour_and_by_every_stamp(

@@ -34,7 +34,7 @@ from tests.support.spark.read_frames import read_frame
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
-SAID = "Kafka is away"
+SAID = "Kafka is unavailable"
 
 
 class StampedStore:
@@ -136,7 +136,7 @@ def test_batch_left_half_done_is_passed_over_when_all_is_read_again(caplog: pyte
     new = opened(driver, SourceOffset(tick=NOW_MS, made_from=state_of(BEFORE)))
 
     assert isinstance(new, PassedOver)
-    (line,) = [record for record in caplog.records if "passed over" in record.message]
+    (line,) = [record for record in caplog.records if "is skipped" in record.message]
     assert line.__dict__["batch_id"] == 5
     assert line.__dict__["reason"] == new.reason
     assert state_of(doubted) in new.reason
@@ -213,7 +213,9 @@ def test_failure_that_ended_an_earlier_query_ends_no_later_one() -> None:
 
     batch = opened(driver, failing(TopicMissingError("topic acks is gone"), query="the one before"))
 
-    assert batch == PassedOver("it was chosen before this query began, and that failed: topic acks is gone")
+    assert batch == PassedOver(
+        "it was chosen before this query began, and choosing it failed: topic acks is gone"
+    )
     with pytest.raises(TopicMissingError):
         opened(driver, failing(TopicMissingError("topic acks is gone")))
 
@@ -273,7 +275,7 @@ def test_clock_that_is_behind_the_tables_is_named_and_said_once(caplog: pytest.L
     assert "2023-11-14 22:13:20Z" in why
     assert "2023-11-15 22:13:20Z, 24.0 h later" in why
     assert [one.message for one in caplog.records] == [
-        "the clock is behind what is stored, and no plan is made"
+        "this host's clock is behind the stored times, so lagwise makes no plan"
     ]
 
 

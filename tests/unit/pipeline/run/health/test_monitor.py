@@ -96,11 +96,11 @@ def test_clock_that_is_behind_is_critical_until_a_batch_has_another_one() -> Non
 def test_outage_ends_with_the_next_batch(clock: Clock) -> None:
     own = Monitor()
     own.batch_ended(figures())
-    own.kafka_failed("Kafka is away: no answer")
+    own.kafka_failed("Kafka is unavailable: no answer")
     away = own.health()
     own.batch_ended(figures(stamp=stamp_of(at_ms=clock.ms)))
 
-    assert (away.is_live, away.is_ready, away.reasons) == (True, False, ("Kafka is away: no answer",))
+    assert (away.is_live, away.is_ready, away.reasons) == (True, False, ("Kafka is unavailable: no answer",))
     assert own.health().state == "ok"
 
 
@@ -218,7 +218,7 @@ def test_runner_tells_of_batches_and_outages() -> None:
     for run_batch in (quick, away):
         reports(run_batch, driver, lambda: outages.append(True))
         error = driver.monitor.report().kafka_error
-        assert error == (None if run_batch is quick else "Kafka is away: no answer")
+        assert error == (None if run_batch is quick else "Kafka is unavailable: no answer")
     assert sum(driver.monitor.totals.batches.values()) == 1
     assert outages == [True]
 

@@ -28,7 +28,7 @@ def answers(monitor: Monitor) -> dict[str, Answer]:
 
 def test_driver_that_waits_for_kafka_is_live_and_not_ready_and_says_why() -> None:
     monitor = Monitor()
-    monitor.kafka_failed("Kafka is away: localhost:9092 refuses")
+    monitor.kafka_failed("Kafka is unavailable: localhost:9092 refuses")
 
     found = answers(monitor)
 
@@ -38,7 +38,7 @@ def test_driver_that_waits_for_kafka_is_live_and_not_ready_and_says_why() -> Non
         "/metrics": 200,
         "/": 404,
     }
-    assert json.loads(found["/readyz"].text)["reasons"][0] == "Kafka is away: localhost:9092 refuses"
+    assert json.loads(found["/readyz"].text)["reasons"][0] == "Kafka is unavailable: localhost:9092 refuses"
     assert parse(found["/metrics"].text).values["lagwise_kafka_up", frozenset()] == 0
 
 
@@ -68,7 +68,7 @@ def test_port_that_another_driver_has_is_told_and_taken_when_that_one_ends(
     first = HealthPort(config, Monitor()).__enter__()
     with HealthPort(config, Monitor(), again_after_s=0.01) as second:
         assert second.address is None
-        assert "another process has the port" in caplog.text
+        assert "health.port is taken by another process" in caplog.text
 
         first.__exit__(None, None, None)
         wait_until(lambda: second.address, what="the port")

@@ -42,9 +42,9 @@ def test_stream_that_works_is_ok() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"at_ms": ago(90.1)}, "host/7/1 has given no sign of life for 90 s (limit 90 s)"),
-        ({"at_ms": ago(15.1), "interval_s": 1}, "no sign of life for 15 s (limit 15 s)"),
-        ({"at_ms": ago(-91)}, "no sign of life for 91 s"),
+        ({"at_ms": ago(90.1)}, "host/7/1 has sent no heartbeat for 90 s (limit 90 s)"),
+        ({"at_ms": ago(15.1), "interval_s": 1}, "no heartbeat for 15 s (limit 15 s)"),
+        ({"at_ms": ago(-91)}, "no heartbeat for 91 s"),
         ({"is_stopped": True, "at_ms": ago(4)}, "host/7/1 was stopped 4 s ago"),
         ({"progress_at_ms": ago(301)}, "stuck after store_lag: no step has ended for 301 s (limit 300 s)"),
         (
@@ -83,7 +83,7 @@ def test_late_sign_of_life_is_one(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"kafka_error": "Kafka is away: no answer"}, "Kafka is away: no answer"),
+        ({"kafka_error": "Kafka is unavailable: no answer"}, "Kafka is unavailable: no answer"),
         ({"batch_at_ms": ago(91)}, "the newest batch is 91 s old (limit 90 s)"),
         ({"batch_at_ms": None}, "no batch has been written yet"),
         ({"is_settled": False}, "the offsets topic is being read for the first time"),
@@ -102,10 +102,12 @@ def test_living_driver_whose_tables_are_not_up_to_date_is_not_ready(
 
 @pytest.mark.parametrize("name", ["reason", "held"])
 def test_what_holds_groups_back_is_named_by_a_ready_driver(name: str) -> None:
-    health = judge(replace(WELL, **{name: "an open transaction holds back what follows it"}), now_ms=NOW_MS)
+    health = judge(
+        replace(WELL, **{name: "an open transaction holds back the records after it"}), now_ms=NOW_MS
+    )
 
     assert (health.is_ready, health.state) == (True, "warning")
-    assert health.reasons[0].endswith("an open transaction holds back what follows it")
+    assert health.reasons[0].endswith("an open transaction holds back the records after it")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_full_disk_comes_before_the_silence_that_follows_from_it() -> None:
 
     assert health.state == "critical"
     assert health.reasons[0] == "the disk is full"
-    assert "no sign of life" in health.reasons[1]
+    assert "no heartbeat" in health.reasons[1]
 
 
 def test_remarks_of_the_newest_batch_are_told() -> None:

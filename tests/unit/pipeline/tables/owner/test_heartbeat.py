@@ -1,4 +1,4 @@
-"""The owner's sign of life: who writes it, who does not, and what it says at the end."""
+"""The owner's heartbeat: who writes it, who does not, and what it says at the end."""
 
 import json
 from pathlib import Path

@@ -226,13 +226,16 @@ def test_negative_offset_that_is_not_the_word_for_none_makes_the_whole_group_unk
 
     told = asked("g")["g"]
 
-    assert (told.commits, told.error) == ((), f"its coordinator gives offset {offset} for its commit in t-1")
+    assert (told.commits, told.error) == (
+        (),
+        f"its coordinator returns offset {offset} for its commit in t-1",
+    )
 
 
 def test_names_that_the_client_would_cut_short_are_not_asked_for(admin: Admin) -> None:
     told = asked("", "g\0h")
 
-    assert {one.error for one in told.values()} == {"the client cannot ask for a group of this name"}
+    assert {one.error for one in told.values()} == {"the client cannot describe a group of this name"}
     assert admin.asked_for_offsets == []
 
 
