@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError, Message
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.kafka.positions import REFUSED, TRUNCATED, PartitionKey, Span
@@ -103,6 +103,7 @@ def streams(draw: st.DrawFn) -> list[Said]:
 
 
 @given(streams())
+@settings(deadline=None)
 def test_columns_say_what_the_rules_say_message_by_message(messages: list[Said]) -> None:
     by_rule, by_column = spans(), spans()
     expected = list(one_by_one(messages, by_rule))
