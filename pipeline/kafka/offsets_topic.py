@@ -7,6 +7,7 @@ hidden, or does not exist yet. Which of the two does not matter: coordinators kn
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -22,6 +23,16 @@ LOOKS = 2
 _BETWEEN_LOOKS_S = 3.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """This user's access to the offsets topic, according to brokers."""
+
+    why_not: str | None = None
+    """Why it cannot read the topic; None if it can, or may be able to."""
+    is_reported: bool = True
+    """Whether that is known. If brokers do not report rights, it shows when the topic is read."""
+
+
 def ask(admin: AdminClient, *, timeout_s: float) -> Question:
     """Ask without waiting for the answer.
 
@@ -35,15 +46,15 @@ def ask(admin: AdminClient, *, timeout_s: float) -> Question:
     return question
 
 
-def why_unreadable_now(admin: AdminClient, *, timeout_s: float, is_refused: bool) -> str | None:
-    """Why this user cannot read the offsets topic; None as soon as an answer does not say that it cannot.
+def access_now(admin: AdminClient, *, timeout_s: float, is_refused: bool) -> Access:
+    """What brokers say now: the first answer by which the topic may be readable, or the last one of `LOOKS`.
 
     It waits for answers, and between them.
 
     Args:
         admin: A client of the cluster.
         timeout_s: Timeout of each question.
-        is_refused: See `why_unreadable`.
+        is_refused: See `access`.
 
     Raises:
         KafkaException: There is no answer.
@@ -52,14 +63,14 @@ def why_unreadable_now(admin: AdminClient, *, timeout_s: float, is_refused: bool
         if look:
             time.sleep(_BETWEEN_LOOKS_S)
         question = ask(admin, timeout_s=timeout_s)
-        why = why_unreadable(question, timeout_s=timeout_s, is_refused=is_refused)
-        if why is None:
+        found = access(question, timeout_s=timeout_s, is_refused=is_refused)
+        if found.why_not is None:
             break
-    return why
+    return found
 
 
-def why_unreadable(question: Question, *, timeout_s: float, is_refused: bool) -> str | None:
-    """Why this user cannot read the offsets topic; None if it can, or may be able to.
+def access(question: Question, *, timeout_s: float, is_refused: bool) -> Access:
+    """What brokers say.
 
     Args:
         question: As returned by `ask`.
@@ -73,14 +84,16 @@ def why_unreadable(question: Question, *, timeout_s: float, is_refused: bool) ->
         found = answer(question, timeout_s)
     except KafkaException as failure:
         if failure.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            return f"this user may not describe {OFFSETS_TOPIC}"
+            return Access(why_not=f"this user may not describe {OFFSETS_TOPIC}")
         if failure.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            return f"the brokers report no topic {OFFSETS_TOPIC}: it is hidden, or no group has committed yet"
+            why = f"the brokers report no topic {OFFSETS_TOPIC}: it is hidden, or no group has committed yet"
+            return Access(why_not=why)
         raise
     # The client's annotations leave None out.
     allowed: Sequence[object] | None = found.authorized_operations
-    if allowed is None and is_refused:
-        return f"this user was refused when it read {OFFSETS_TOPIC}, and the brokers do not report its rights"
-    if allowed is not None and AclOperation.READ not in allowed:
-        return f"this user may describe {OFFSETS_TOPIC} but not read it"
-    return None
+    if allowed is None:
+        why = f"this user was refused when it read {OFFSETS_TOPIC}, and the brokers do not report its rights"
+        return Access(why_not=why if is_refused else None, is_reported=False)
+    if AclOperation.READ not in allowed:
+        return Access(why_not=f"this user may describe {OFFSETS_TOPIC} but not read it")
+    return Access()

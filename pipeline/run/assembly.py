@@ -79,6 +79,7 @@ def build_services(
         filters=build_filters(config, name),
         topics=found.topics,
         hidden=found.hidden,
+        is_tried=found.is_tried,
         configs=found.configs,
         migration=MigrationWatch(admin),
         retention=RetentionWatch(admin),

@@ -38,7 +38,7 @@ class OffsetsWatch:
             admin: A client of the cluster; it must outlive this object.
             is_read: Whether the query reads the offsets topic.
             timeout_s: Timeout of each question.
-            is_refused: See `offsets_topic.why_unreadable`.
+            is_refused: See `offsets_topic.access`.
             now_s: A monotonic clock.
         """
         self._admin = admin
@@ -68,11 +68,10 @@ class OffsetsWatch:
 
     def _note(self, question: offsets_topic.Question) -> None:
         try:
-            why = offsets_topic.why_unreadable(
-                question, timeout_s=self._timeout_s, is_refused=self._is_refused
-            )
+            access = offsets_topic.access(question, timeout_s=self._timeout_s, is_refused=self._is_refused)
         except KafkaException:
             return
+        why = access.why_not
         self._others = self._others + 1 if (why is None) is not self._is_read else 0
         if self._others == offsets_topic.LOOKS:
             log.warning(

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AclOperation
 
 from pipeline.kafka import offsets_topic
-from pipeline.kafka.offsets_topic import ask, why_unreadable, why_unreadable_now
+from pipeline.kafka.offsets_topic import Access, access, access_now, ask
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 
 
@@ -32,7 +32,7 @@ class Admin:
 
 def why(answer: KafkaException | list[AclOperation] | None, *, is_refused: bool = False) -> str | None:
     admin: Any = Admin(answer)
-    return why_unreadable(ask(admin, timeout_s=1), timeout_s=1, is_refused=is_refused)
+    return access(ask(admin, timeout_s=1), timeout_s=1, is_refused=is_refused).why_not
 
 
 def failed(code: int) -> KafkaException:
@@ -93,6 +93,14 @@ def test_topic_is_given_up_only_after_a_second_look(
     monkeypatch.setattr(offsets_topic.time, "sleep", sleeps.append)
     admin: Any = Admin(*answers)
 
-    found = why_unreadable_now(admin, timeout_s=1, is_refused=False)
+    found = access_now(admin, timeout_s=1, is_refused=False)
 
-    assert (found is None, len(sleeps)) == (is_read, slept)
+    assert (found.why_not is None, len(sleeps)) == (is_read, slept)
+
+
+def test_topic_is_only_tried_if_brokers_do_not_report_rights() -> None:
+    unreported: Any = Admin(None)
+    reported: Any = Admin(READABLE)
+
+    assert access_now(unreported, timeout_s=1, is_refused=False) == Access(is_reported=False)
+    assert access_now(reported, timeout_s=1, is_refused=True) == Access(is_reported=True)
