@@ -86,8 +86,8 @@ def _newest(key: Sequence[str], stored: pa.Table, new: pa.Table) -> pa.Table:
 def handed_over(acks: pa.Table, groups: pa.Table) -> pa.Table:
     """Return one row of `HANDED_OVER` per partition that has left its owner within the present generation, sorted.
 
-    `member_id` is its new owner; null during the hand-over, when no member reads it. Acknowledgements of members outside
-    the generation belong to a deleted group of the same name, whose generations restarted at 1.
+    `member_id` is its new owner; null during the hand-over, when no member reads it. Acknowledgements of members
+    outside the generation belong to a deleted group of the same name, whose generations restarted at 1.
 
     Args:
         acks: `schemas.ACKS`; few enough for the driver: some for each member, and two for each partition moved since

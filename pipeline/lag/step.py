@@ -40,7 +40,8 @@ def topic_offsets_of(folded: pa.Table, settings: TopicSettings) -> pa.Table:
     """Return `schemas.TOPIC_OFFSETS` of `fold_topic_offsets`: answers replace the stored values.
 
     Without an answer the previous offsets and their time stay, and `error` gives the reason. Partitions that the
-    brokers, asked by name, no longer have get `deleted_at`; a re-created topic starts from scratch with the first answer.
+    brokers, asked by name, no longer have get `deleted_at`; a re-created topic starts from scratch with the first
+    answer.
     """
     return _measured(measured_logs, settings, _TOPICS, folded)
 
