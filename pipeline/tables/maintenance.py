@@ -1,4 +1,4 @@
-"""Store: maintenance that keeps the tables small while the stream runs, in the stream's own thread (one writer per
+"""Store: maintenance that keeps the tables small while the stream runs, in the thread of the stream (one writer per
 table).
 
 A round consists of many slices, each of one table. A batch runs as many as its time allows, and the next batches
