@@ -30,7 +30,7 @@ def listing_rows(listing: Listing) -> Iterator[pa.RecordBatch]:
 def asked_rows(
     answers: Sequence[GroupAnswer], wants_topic: Callable[[str], bool], counts: Counter[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of kind 'asked', 'group' and 'commit', each kind in batches of its own. Adds to `counts`."""
+    """Return rows of kind 'asked', 'group' and 'commit', one kind per batch; add their numbers to `counts`."""
     if not answers:
         return
     yield rows_of(

@@ -54,7 +54,7 @@ class ByteColumn:
         return windows[np.clip(at, 0, places - 1)].astype(np.int64)
 
     def cut(self, *spans: tuple[Int64s, Int64s], where: Bools) -> list[pa.Array]:
-        """The bytes of each row between two positions, as one binary array per span; null outside `where`.
+        """Cut the bytes between two positions out of each row: one binary array per span, null outside `where`.
 
         Args:
             *spans: Start and end positions per row, inside the row and in the order of the data.

@@ -1,7 +1,7 @@
-"""Decode: records of KIP-848 groups, one by one, the newest of each key; they come with joins, leaves and assignments.
+"""Decode: records of KIP-848 groups, one at a time, the newest of each key; joins, leaves and assignments write them.
 
-A group is the newest record of each of its keys, so each leaves the worker as it is. If one cannot be read, the row
-says why: what it replaced is no longer so, and what is so now is unknown.
+A group consists of the newest record of each of its keys, so each record leaves the worker as it is. If a record cannot
+be read, its row gives the reason: the record that it replaced no longer holds, and the present state is unknown.
 """
 
 from collections.abc import Callable

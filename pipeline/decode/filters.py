@@ -36,7 +36,7 @@ class ControlTopics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Whose commits are kept: regular expressions on the whole name; exclusion wins."""
+    """Groups and topics to keep: regular expressions on the whole name; exclusion wins."""
 
     topics_include: tuple[str, ...]
     topics_exclude: tuple[str, ...]
@@ -44,7 +44,7 @@ class Filters:
     groups_exclude: tuple[str, ...]
     control_topics: ControlTopics
     asks_groups: bool = False
-    """Commits come from coordinators, not from the offsets topic; nothing read of the one is a start for the other."""
+    """True if commits come from coordinators, not from the offsets topic; neither source can resume from the other."""
 
     @property
     def identity(self) -> str:

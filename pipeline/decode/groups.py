@@ -1,7 +1,7 @@
-"""Decode: group records, one by one, the newest of each group; they come with rebalances, so there are few.
+"""Decode: group records, one at a time, the newest of each group; only rebalances write them, so they are few.
 
-A classic group's record is read whole. For share and streams groups only the header record counts here: it says that
-the group exists and of which type it is. KIP-848 groups stand in many records (`consumer_groups`).
+A classic group's record is read whole. For share and streams groups only the header record counts here: it shows that
+the group exists, and its type. KIP-848 groups consist of many records (`consumer_groups`).
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ CONSUMER_PROTOCOL = "consumer"
 
 @dataclass(slots=True)
 class GroupRows:
-    """What the group records of one Arrow batch came to."""
+    """Result of decoding the group records of one Arrow batch."""
 
     good: list[Row] = field(default_factory=list)
     """The newest conclusive record of each key, as a row of kind 'group' or 'group_record', or a tombstone."""
@@ -56,11 +56,11 @@ class GroupRows:
 
 
 def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> GroupRows:
-    """Rows of the newest record of each key.
+    """Decode the newest record of each key.
 
-    A group whose own record is whole but whose members sent something unreadable gives a good row and a bad one:
-    the group's row names every such member, the one bad row keeps the bytes. So does a record of a KIP-848 group whose
-    key can be read and whose value cannot.
+    If a group's own record is whole but the bytes of some members are unreadable, the result is a good row and a bad
+    one: the group's row names every such member, and the one bad row keeps the bytes. The same holds for a record of a
+    KIP-848 group with a readable key and an unreadable value.
 
     Args:
         records: All of `HEADER_TYPES`, or all of `CONSUMER_GROUP_TYPES`, so that the good rows are of one family.
@@ -98,7 +98,7 @@ def _add_row(rows: GroupRows, record_of_one: pa.RecordBatch, wants_group: Callab
 
 
 def _why(members: list[Row]) -> str | None:
-    """Why members of a group cannot be read; None when all can."""
+    """Return why members of a group cannot be read; None if all can."""
     unreadable = [member for member in members if member["error"]]
     if not unreadable:
         return None

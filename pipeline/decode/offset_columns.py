@@ -1,7 +1,7 @@
 """Offset commits of `__consumer_offsets`, a whole Arrow batch at a time.
 
-The vectorised path accepts a commit only when it is surely good. Every other one goes through the codecs of
-`offsets`, so the two cannot differ on what is bad or why.
+The vectorised path accepts a commit only if it is certainly good. All others go through the codecs of `offsets`, so
+both paths agree on which records are bad and why.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from pipeline.decode.offset_fields import ValueFields, key_fields, record_types,
 
 @unique
 class Kind(IntEnum):
-    """What a record turned out to be."""
+    """Kind of a decoded record."""
 
     COMMIT = 0
     TOMBSTONE = 1
@@ -48,7 +48,7 @@ class OffsetColumns:
     kind: pa.Array
     """int8, a `Kind`, never null."""
     record_type: pa.Array
-    """int16, null where the key is null or too short to have one."""
+    """int16, null if the key is null or too short for a version."""
     group_id: pa.Array
     """string; like `topic` and `partition`, null but for COMMIT and TOMBSTONE."""
     topic: pa.Array
@@ -58,11 +58,11 @@ class OffsetColumns:
     committed_offset: pa.Array
     """int64, >= 0; null but for COMMIT."""
     leader_epoch: pa.Array
-    """int32, >= 0; null where the commit has none."""
+    """int32, >= 0; null if the commit has none."""
     commit_timestamp_ms: pa.Array
-    """int64, from 1970 to 9999; null where the commit has no such time."""
+    """int64, from 1970 to 9999; null if the commit has no such time."""
     topic_id: pa.Array
-    """binary, 16 bytes; null where the commit does not say which topic of its name it was made in."""
+    """binary, 16 bytes; null if the commit has no topic id."""
     reason: pa.Array
     """string, why the record is UNKNOWN_TYPE, NULL_KEY or BAD; null for all other kinds."""
 
@@ -133,10 +133,10 @@ def decode_offset_commits(key: pa.Array, value: pa.Array) -> OffsetColumns:
 
 
 def last_per_key(key: pa.Array, record_offset: npt.NDArray[np.int64]) -> Int64s:
-    """Rows that hold the greatest record offset of their key, ascending; one row per distinct key.
+    """Return the rows with the greatest record offset of their key, ascending; one row per distinct key.
 
-    Records of one partition of the offsets topic only: offsets of two partitions have no order. Filter out
-    what is BAD first, or a bad record would hide the good one before it.
+    All records must come from one partition of the offsets topic, because offsets of two partitions have no order.
+    Filter out BAD records first, or a bad record would hide the good one before it.
 
     Args:
         key: Record keys, compared as bytes. Rows with a null key are left out.
@@ -156,7 +156,7 @@ def last_per_key(key: pa.Array, record_offset: npt.NDArray[np.int64]) -> Int64s:
 
 
 def _kinds(record_type: Int64s, typed: Bools, valid: Bools) -> npt.NDArray[np.int8]:
-    """The kind as far as the type of the key tells; offset commits are BAD until they turn out otherwise."""
+    """Return the kind by the key's type; offset commits count as BAD until they prove good."""
     by_type = np.full(max(KNOWN_TYPES) + 2, Kind.UNKNOWN_TYPE, np.int8)
     by_type[list(KNOWN_TYPES)] = Kind.OTHER
     by_type[RecordType.GROUP_METADATA] = Kind.GROUP

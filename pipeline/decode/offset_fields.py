@@ -1,8 +1,8 @@
-"""Where the fields of an offset commit stand, for a whole batch: the vectorised half of `offset_columns`.
+"""Positions of the fields of offset commits, for a whole batch: the vectorised half of `offset_columns`.
 
-Positions are computed before they are checked: a read outside of a row gives something meaningless, which
-does no harm since the end of the last field is compared with the end of the row, and lengths below 0 are
-refused, so a good row has every field inside of itself. The layouts are those of `offsets`.
+Positions are computed before they are checked. A read outside its row gives a meaningless value, which is harmless:
+the end of the last field is compared with the end of the row, and negative lengths are rejected, so a good row has
+every field within its own bytes. The layouts are those of `offsets`.
 """
 
 from dataclasses import dataclass
@@ -34,11 +34,11 @@ class ValueFields:
     good: Bools
     committed_offset: Int64s
     leader_epoch: Int64s
-    """-1 where the version has none."""
+    """-1 if the version has none."""
     commit_timestamp_ms: Int64s
     topic_id_span: tuple[Int64s, Int64s]
     has_topic_id: Bools
-    """Where the span is one; the id in it may be zero."""
+    """True if the span holds a topic id, which may be zero."""
 
 
 def record_types(keys: ByteColumn) -> tuple[Int64s, Bools]:

@@ -1,10 +1,10 @@
-"""Decode: the rows that everything which is read becomes, whatever it was.
+"""Decode: the common row format of everything that a batch reads.
 
 One row per thing found; which columns are filled depends on `row_kind`:
 
     commit, tombstone        group_id topic partition offsets_partition position [committed_offset … topic_id]
     group, group_tombstone   group_id group_type offsets_partition position [state … members]
-                             (what a coordinator says stands in no record: no offsets_partition, no position)
+                             (a coordinator's answer has no record: no offsets_partition, no position)
     group_record, group_record_tombstone
                              group_id record_type record_key offsets_partition position written_at_ms value error
     ack, orders              group_id position ack | orders (`control_messages`)
@@ -73,10 +73,10 @@ ARROW = arrow_schema(DECODED)
 
 
 def filled(of_kind: str | None, **columns: pa.Array) -> pa.RecordBatch:
-    """Rows of `ARROW` with these columns, all others null.
+    """Return rows of `ARROW` with these columns filled and all others null.
 
     Args:
-        of_kind: Of all rows; None where `row_kind` is among the columns.
+        of_kind: Kind of all rows; None if `row_kind` is among the columns.
         columns: By name.
     """
     size = len(next(iter(columns.values())))
@@ -95,6 +95,6 @@ def rows_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 
 
 def log_offset_rows(answers: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows of `sources.log_offsets` as decoded rows; the one without a topic is of kind 'listing'."""
+    """Convert rows of `sources.log_offsets` to decoded rows; the row without a topic becomes kind 'listing'."""
     row_kind = pc.if_else(pc.is_null(answers["topic"]), "listing", "log_offset")
     return filled(None, row_kind=row_kind, **{name: answers[name] for name in answers.schema.names})

@@ -1,4 +1,4 @@
-"""Decode: bytes of the offsets topic to commits, tombstones, group records and what could not be read.
+"""Decode: bytes of the offsets topic to commits, tombstones, group records and quarantine rows.
 
 Records are decoded where they are read, a whole Arrow batch at a time, and each batch is collapsed to the
 newest commit of each partition before it leaves the worker: records in, partitions out.
@@ -24,7 +24,7 @@ from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.name_filter import NameFilter
 
 _MOST_BAD_ROWS, _MOST_BAD_BYTES = 10_000, 8 * 2**20
-"""What one task hands on of the records that cannot be read."""
+"""Limit of unreadable records that one task returns."""
 
 
 class Decoder:
@@ -34,8 +34,8 @@ class Decoder:
         """Nothing is decoded.
 
         Args:
-            filters: Whose records are taken.
-            collapses: Of several commits of a key in one batch keep the newest; without it, every one.
+            filters: Groups and topics to keep.
+            collapses: Keep only the newest commit of a key in one batch; otherwise keep every commit.
         """
         self._collapses = collapses
         self._control_topics = filters.control_topics

@@ -1,5 +1,5 @@
-"""The stored state and one batch's decoded rows, brought together; the last write by position wins.
+"""Merge the stored state with one batch's decoded rows; the last write by position wins.
 
-Imports `tables.schemas`, `row_keys` and Arrow. Start with `commits`; `owners` says who has each partition,
-`topic_offsets` what is known of the logs, `groups` and `control_messages` (acks, orders, hand-overs) what others say.
+Imports `tables.schemas`, `row_keys` and Arrow. Start with `commits`; `owners` has the owner of each partition,
+`topic_offsets` the state of the logs, `groups` the members, and `control_messages` acks, orders and hand-overs.
 """

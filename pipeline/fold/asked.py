@@ -28,26 +28,26 @@ class Asked:
     """The groups that a batch has asked for; it goes to the tasks."""
 
     answered: Sequence[str] = ()
-    """Those whose coordinator has said everything."""
+    """Groups with a complete answer of their coordinator."""
     unanswered: Mapping[str, str] = field(default_factory=dict)
     """Why the present state of a group is unknown, by group."""
     unwanted: Sequence[str] = ()
-    """Topics whose commits are no longer taken."""
+    """Topics whose commits lagwise no longer reads."""
 
 
 NOBODY = Asked()
-"""Where commits are read from the offsets topic, and in a batch that runs again."""
+"""No answers: for commits from the offsets topic, and for a batch that runs again."""
 
 
 def with_absent(stored: pa.Table, commits: pa.Table, asked: Asked, logs: pa.Table) -> pa.Table:
-    """The commits, and a tombstone for each stored one that its coordinator no longer names.
+    """Return the commits, with a tombstone for each stored one that its coordinator no longer returns.
 
     Args:
         stored: `schemas.PARTITION_LAG`.
         commits: Decoded rows of kind 'commit'.
         asked: See `Asked`.
-        logs: `error` and `deleted_at` of `schemas.TOPIC_OFFSETS`. Coordinators leave out what this user may not see, so
-            a partition of which the brokers say nothing keeps its commit.
+        logs: `error` and `deleted_at` of `schemas.TOPIC_OFFSETS`. Coordinators omit what this user may not see, so a
+            partition that the brokers do not report keeps its commit.
     """
     if not asked.answered:
         return commits
@@ -68,19 +68,19 @@ def with_absent(stored: pa.Table, commits: pa.Table, asked: Asked, logs: pa.Tabl
 
 
 def why_unanswered(groups: pa.Array, asked: Asked) -> pa.Array:
-    """Why nothing is known now of each of these groups; null where that is not so."""
+    """Return why each of these groups has no current answer; null if it has one."""
     names = pa.array(list(asked.unanswered), pa.string())
     reasons = pa.array(list(asked.unanswered.values()), pa.string())
     return reasons.take(pc.index_in(groups, value_set=names))
 
 
 def standing(groups: pa.Array, asked: Asked, *, is_unnamed: Bools) -> tuple[Bools, pa.Array]:
-    """Rows of groups that have an answer; and why a row is in doubt all the same, null where it is not.
+    """Return which rows belong to groups with an answer, and why a row is still in doubt; null if it is not.
 
     Args:
         groups: Group of each row.
         asked: See `Asked`.
-        is_unnamed: Rows with a commit that no coordinator has named in this batch.
+        is_unnamed: Rows with a commit that no coordinator has returned in this batch.
     """
     if asked == NOBODY:
         return np.zeros(len(groups), np.bool_), pa.nulls(len(groups), pa.string())
@@ -90,7 +90,7 @@ def standing(groups: pa.Array, asked: Asked, *, is_unnamed: Bools) -> tuple[Bool
 
 
 def is_answered(groups: pa.Array, asked: Asked) -> Bools:
-    """Which of these groups have an answer."""
+    """Return which of these groups have an answer."""
     return bools(pc.is_in(groups, value_set=pa.array(asked.answered, pa.string())))
 
 
@@ -99,7 +99,7 @@ def _is_one_of(topics: pa.ChunkedArray, names: Sequence[str]) -> Bools:
 
 
 def marked(groups: pa.Table, asked: Asked) -> pa.Table:
-    """The groups; those that had no answer are not confirmed, and say why.
+    """Return the groups; those without an answer are unconfirmed, with the reason.
 
     Args:
         groups: With `confirmed` and `unconfirmed_reason`.

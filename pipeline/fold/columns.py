@@ -1,4 +1,4 @@
-"""Fold: what Arrow columns say of each row."""
+"""Fold: row masks and reasons from Arrow columns."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,14 @@ from assignor.model.arrays import Bools
 from pipeline.arrow_columns import bools, is_set
 
 BEHEADED = (
-    "records were deleted from the beginning of its partition of the offsets topic, and no later record and no broker "
+    "records were deleted from the beginning of its partition of the offsets topic, and no later record and no "
+    "broker "
     "has confirmed it yet"
 )
 
 
 def still_confirmed(confirmed: pa.Array, partition: pa.Array, reread: Sequence[int]) -> Bools:
-    """Which rows are confirmed although some partitions of the offsets topic are read from their start.
+    """Return which rows stay confirmed while some partitions of the offsets topic are read from their start.
 
     Args:
         confirmed: Which were.
@@ -29,7 +30,7 @@ def still_confirmed(confirmed: pa.Array, partition: pa.Array, reread: Sequence[i
 def why_unconfirmed(
     before: pa.Array, confirmed: Bools, partition: pa.Array, reread: Sequence[int], beheaded: Sequence[int]
 ) -> pa.Array:
-    """Why each row may be out of date, and is kept all the same; null for one that is not, or is not to be kept.
+    """Return why each row may be out of date but is kept; null for rows that are up to date or not kept.
 
     Args:
         before: As stored.
@@ -45,9 +46,9 @@ def why_unconfirmed(
 
 
 def may_be_met(partition: pa.Array, behind: Sequence[int]) -> Bools:
-    """Which rows may have a record in a partition of the offsets topic that is not read to its end.
+    """Return which rows may have a record in a partition of the offsets topic that is not read to its end.
 
-    A row that a coordinator has told of, before the topic was read in its place, may have it in any.
+    A row that a coordinator reported before lagwise read the topic may have its record in any partition.
 
     Args:
         partition: Of the offsets topic, by row.
@@ -57,5 +58,5 @@ def may_be_met(partition: pa.Array, behind: Sequence[int]) -> Bools:
 
 
 def is_in(column: pa.Array, numbers: Sequence[int]) -> Bools:
-    """Where it is one of these; not where it is null."""
+    """Return where the value is one of these; False for null."""
     return bools(pc.is_in(column, value_set=pa.array(numbers, column.type)))

@@ -1,18 +1,17 @@
-"""Fold: the stored commits and those of one batch, brought together. Nothing is measured here.
+"""Fold: merges the stored commits with those of one batch. Nothing is measured here.
 
 The last write wins by the record's offset in its partition of the offsets topic, never by a timestamp: all
 records of a group are in one partition, and the clocks of coordinators differ.
 
-When a partition of the offsets topic is read again from its start, because the position in it does not hold any
-more, its rows become unconfirmed: the first record about any of them counts, whatever its position. A full reading
-of a log that is whole delivers every commit that still counts, so the rows that are still unconfirmed when it has come
-to the end had their tombstone compacted away, and are dropped. A log that has lost its beginning does not: there they
-are kept, with the reason, until a record or a broker confirms them or says that they are gone. What a broker says of a
-commit comes as a row of kind 'answer' or 'answer_none', and counts for rows that are not confirmed only.
+When a partition of the offsets topic is read again from its start, because its position is no
+longer valid, its rows become unconfirmed: the first record about any of them counts, whatever its position. Reading a
+complete log delivers every commit that still counts, so rows that are still unconfirmed at its end had their tombstone
+compacted away, and are dropped. A log that has lost its beginning is not complete: its rows are kept, with the reason,
+until a record or a broker confirms or denies them. A broker's answer about a commit comes as a row of kind 'answer' or
+'answer_none', and counts only for unconfirmed rows.
 
-Where no offsets topic can be read, coordinators are asked in its place. What one says comes as a commit or tombstone
-without a position. It is what is so now, and news only if the offset is another one; when that was committed nobody
-says.
+If the offsets topic cannot be read, coordinators are asked instead. Their answers come as commits or tombstones without
+a position. An answer describes the present state, and is new only if the offset differs; it has no commit time.
 """
 
 from collections.abc import Sequence
@@ -41,11 +40,11 @@ def fold_commits(
     beheaded: Sequence[int] = (),
     asked: Asked = NOBODY,
 ) -> pa.Table:
-    """One row per partition that a group has committed or owns.
+    """Return one row per partition that a group has committed or owns.
 
-    With the stored row (`old`), the commit that now holds (top-level columns), `has_new_commit`, `is_reread`
-    (it came with a full reading, and may be older than what was known) and the `owner`; each is null where there
-    is none.
+    A row has the stored row (`old`), the commit that now holds (top-level columns), `has_new_commit`, `is_reread` (the
+    commit comes from a full reading, and may be older than the stored one) and the `owner`; each is null if there is
+    none.
 
     Args:
         stored: `schemas.PARTITION_LAG`.
@@ -55,7 +54,7 @@ def fold_commits(
         reread: Partitions of the offsets topic that are read from their start from this batch on.
         behind: Partitions of the offsets topic that are not read to their end yet.
         beheaded: Of `reread`, those that have lost their beginning.
-        asked: Whose coordinators were asked, and which of them gave no answer.
+        asked: Groups whose coordinators were asked, and those without an answer.
     """
     tables = stored, commits, held
     rows = old, new, owner = matched(*codes(LAG_KEY, *tables))

@@ -42,7 +42,7 @@ class _Found:
     """Values of the records that can be read."""
 
     def error(self, record_type: RecordType, name: str = "") -> str | None:
-        """Why the record cannot be read; None if it can, or if there is none."""
+        """Return why the record cannot be read; None if it can, or if there is none."""
         record = self.records.get((record_type, name))
         return None if record is None else record["error"]
 

@@ -42,12 +42,12 @@ def consumer_group_events(
     reread: Sequence[int],
     beheaded: Sequence[int] = (),
 ) -> pa.Table:
-    """`GROUP_EVENTS` of each KIP-848 group of which a record is new, or a topic can be named that could not be.
+    """Return `GROUP_EVENTS` of each KIP-848 group that has a new record, or a topic id that now resolves to a name.
 
     Args:
         stored: `schemas.CONSUMER_GROUPS`.
         records: Decoded rows of kind 'group_record' and 'group_record_tombstone'.
-        topic_names: Of topics that exist.
+        topic_names: Names of existing topics, by id.
         reread: Partitions of the offsets topic that are read from their start from this batch on.
         beheaded: Of these, those that have lost their beginning.
     """
@@ -67,7 +67,7 @@ def consumer_group_events(
 
 
 def has_unresolved(stored: pa.Table) -> bool:
-    """Whether there is a topic that could not be named when the rows were made.
+    """Return whether the rows contain a topic id without a known name.
 
     Args:
         stored: With `reconciliation` of `schemas.CONSUMER_GROUPS`.
@@ -77,11 +77,11 @@ def has_unresolved(stored: pa.Table) -> bool:
 
 
 def resolvable(stored: pa.Table, topic_names: TopicNames) -> list[str]:
-    """Groups with topics that can be named by now, and could not when their rows were made.
+    """Return the groups with topic ids that had no name when their rows were made, and have one now.
 
     Args:
         stored: With `group_id` and `reconciliation` of `schemas.CONSUMER_GROUPS`.
-        topic_names: Of topics that exist.
+        topic_names: Names of existing topics, by id.
     """
     members = stored["reconciliation"].combine_chunks()
     ids = pc.struct_field(pc.list_flatten(members), "unresolved_topic_ids")
@@ -93,19 +93,19 @@ def resolvable(stored: pa.Table, topic_names: TopicNames) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """What is known of a group."""
+    """State of a group, as its records show it."""
 
     records: Mapping[tuple[int, str], Row]
     """Records by type and key."""
     offsets_partition: int | None
     position: int
-    """Position of the newest record that it is made from; -1 where any record is newer."""
+    """Position of the newest record that it is made from; -1 if any record is newer."""
     is_partial: bool = False
     is_unread: bool = False
     """An earlier version has passed over its records; they are read again, and until then what is stored stays."""
 
     def after(self, new: Sequence[Row]) -> "_Known | None":
-        """What is known with these records, in the order of their positions; None when there is nothing to say."""
+        """Apply these records in the order of their positions; None if there is no state to report."""
         if self.is_unread:
             return None
         kept, last = dict(self.records), self.position

@@ -26,7 +26,7 @@ def _folded(schema: StructType) -> pa.Schema:
 _ACKS, _ORDERS = _folded(ACKS), _folded(ORDERS)
 
 _KEPT_S = 7 * 86_400
-"""How long control messages of a group that is not there are kept: it may be new, or deleted. Kafka's default."""
+"""Retention of control messages of an unknown group, which may be new or deleted; Kafka's default."""
 _TAKEN = "taken"
 _HAND_OVERS = ("release", _TAKEN)
 HANDED_OVER = pa.schema(
@@ -84,10 +84,10 @@ def _newest(key: Sequence[str], stored: pa.Table, new: pa.Table) -> pa.Table:
 
 
 def handed_over(acks: pa.Table, groups: pa.Table) -> pa.Table:
-    """One row of `HANDED_OVER` per partition that has left its owner within the present generation, sorted.
+    """Return one row of `HANDED_OVER` per partition that has left its owner within the present generation, sorted.
 
-    `member_id` is its owner since; null while it is on its way, when nobody reads it. Acknowledgements of members
-    that the generation does not have are of a deleted group of the same name, whose generations began again at 1.
+    `member_id` is its new owner; null during the hand-over, when no member reads it. Acknowledgements of members
+    outside the generation belong to a deleted group of the same name, whose generations restarted at 1.
 
     Args:
         acks: `schemas.ACKS`; few enough for the driver: some for each member, and two for each partition moved since

@@ -1,7 +1,7 @@
-"""Fold: what has changed about groups since their history was last written, compared for all groups at once.
+"""Fold: changes of groups since their history was last written, compared for all groups at once.
 
-A member is the same one as long as it has the same group instance id or, without one, the same member id. A value that
-is unknown on either side is not compared: members do not leave because nobody reports them.
+The group instance id identifies a member or, without one, the member id. A value that is unknown on either side is not
+compared: members do not leave because they were not reported.
 
 A classic group counts as rebalanced when its generation changes. The epoch of a KIP-848 group also rises without a
 move, and its members move one after another within one epoch, so it counts as rebalanced when it is Stable with other
@@ -33,7 +33,7 @@ GONE = "gone"
 Holdings: TypeAlias = Mapping[str, Mapping[str, str]]
 """Member id -> topic -> partition ranges."""
 Targets: TypeAlias = Callable[[str], Holdings | None]
-"""What the newest plan of a group gives to each member; None if there is no plan."""
+"""Partitions of each member in the newest plan of a group; None if there is no plan."""
 
 _ROWS = pa.schema([arrow_schema(GROUP_HISTORY).field(name) for name in (*KNOWN, "why", "joined", "left")])
 
@@ -87,7 +87,7 @@ class _MemberChanges:
     resubscribed: Int64s
 
     def words(self, groups: int) -> dict[str, Bools]:
-        """Which of these groups each word applies to."""
+        """Return for each word the groups that it applies to."""
         rows = {
             "joined": np.array(list(self.joined), np.int64),
             "left": np.array(list(self.left), np.int64),

@@ -27,11 +27,11 @@ def fold_groups(
     beheaded: Sequence[int] = (),
     seconded: Sequence[str] = (),
 ) -> pa.Table:
-    """One row per live group: its newest group record.
+    """Return one row per live group, from its newest group record.
 
-    A group that changes its type (classic to consumer and back, KIP-848) gets a tombstone of the old type
-    and records of the new one, in either order; so the newest record is found for each type first, and a
-    tombstone removes its own type only.
+    A group that changes its type (classic to consumer and back, KIP-848) gets a tombstone of the old type and records
+    of the new one, in either order. So the newest record is determined per type first, and a tombstone removes only its
+    own type.
 
     Args:
         stored: `schemas.CONSUMER_GROUPS`.
@@ -39,7 +39,7 @@ def fold_groups(
         reread: Partitions of the offsets topic that are read from their start from this batch on.
         behind: Partitions of the offsets topic that are not read to their end yet.
         beheaded: Of `reread`, those that have lost their beginning: groups that are not found there are kept.
-        seconded: Groups of which the brokers say now what is stored.
+        seconded: Groups whose stored state the brokers confirm now.
     """
     before = with_known_members(stored.select([*_COLUMNS, "confirmed"]))
     partition = before["offsets_partition"].combine_chunks()

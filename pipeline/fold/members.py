@@ -10,14 +10,14 @@ MEMBER_KEY = ("group", "identity")
 
 
 def members_of(groups: pa.Table, where: Bools) -> pa.Table:
-    """One row per member of the groups where it holds, by `MEMBER_KEY`, with `member_id` and `topics`.
+    """Return one row per member of the selected groups, by `MEMBER_KEY`, with `member_id` and `topics`.
 
-    `group` is the row of the group; `identity` what a member keeps when it comes back: its group instance id, or else
+    `group` is the row of the group; `identity` is what a member keeps when it rejoins: its group instance id, or else
     its member id.
 
     Args:
         groups: With `members` of `schemas.CONSUMER_GROUPS`.
-        where: Of each group.
+        where: Mask that selects groups.
     """
     rows = np.flatnonzero(where)
     lists = groups["members"].combine_chunks().take(pa.array(rows))
@@ -38,11 +38,11 @@ def members_of(groups: pa.Table, where: Bools) -> pa.Table:
 
 
 def with_known_members(groups: pa.Table) -> pa.Table:
-    """The groups, with null for the members of those of which nobody knows them.
+    """Return the groups with null `members` for those whose members are unknown.
 
     Args:
         groups: With `group_type`, `state` and `members` of `schemas.CONSUMER_GROUPS`; versions before 0.2 wrote an
-            empty list for members that are not known, and no state.
+            empty list for unknown members, and no state.
     """
     # None seen is not none, where only the group's own record was read.
     is_known = pc.or_kleene(
@@ -55,7 +55,7 @@ def with_known_members(groups: pa.Table) -> pa.Table:
 
 
 def lists_differ(lists: pa.ListArray, others: pa.ListArray) -> Bools:
-    """Where two columns of lists hold other texts, or in another order; null is an empty list."""
+    """Return where two list columns differ in texts or order; null counts as an empty list."""
     lengths, other_lengths = (
         pc.fill_null(pc.list_value_length(one), 0).to_numpy() for one in (lists, others)
     )

@@ -8,7 +8,7 @@ from pipeline.row_keys import PARTITION_KEY, codes
 
 
 def missing_topics(stored: pa.Table, observed: pa.Table) -> list[str]:
-    """Topics of which a partition is stored that is not deleted, and was not observed.
+    """Return topics with a stored, undeleted partition that was not observed.
 
     Args:
         stored: `deleted_at` and the key of `schemas.TOPIC_OFFSETS`.

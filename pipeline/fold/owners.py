@@ -15,7 +15,7 @@ _OF_GROUP = ("group_id", *OWNER[4:])
 
 
 def assigned_topics(groups: pa.Table) -> pa.Table:
-    """Column `topic`: those of which members were given partitions.
+    """Return column `topic`: the topics with partitions assigned to members.
 
     Args:
         groups: `members` of `schemas.CONSUMER_GROUPS`.
@@ -25,16 +25,16 @@ def assigned_topics(groups: pa.Table) -> pa.Table:
 
 
 def held_partitions(groups: pa.Table, moved: pa.Table, topics: pa.Array) -> pa.Table:
-    """One row per partition that a member of a classic group has, with the columns of its owner.
+    """Return one row per partition that a member of a classic group owns, with the columns of its owner.
 
-    What the leader gave to each member, and what followers have handed over since. Members claim what they like; two
-    of one generation that were given the same partition (an assignor's fault) leave one row, that of the smaller
-    member id.
+    Owners come from the leader's assignment and from hand-overs of followers since then; claims do not count.
+    If the leader assigned a partition to two members of one generation (a fault of its assignor), the smaller member id
+    wins.
 
     Args:
         groups: `schemas.CONSUMER_GROUPS`.
         moved: `control_messages.HANDED_OVER`.
-        topics: Partitions of others are left out.
+        topics: Topics to include.
     """
     members = _members(groups)
     places, owner = _assigned(members, topics)

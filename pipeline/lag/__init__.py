@@ -1,8 +1,8 @@
 """Lag of a partition in records and in seconds, rates, status: rules on arrays, and the step that applies them.
 
 Imports `assignor.model` and Arrow; `step` alone meets the columns of tables. Start with `lags`, which applies `lag`,
-`age`, `status` and `history_turn` to columns, and `logs`; `samples` and `commit_window` are the history that they judge
-by. Which columns a row has stands in `tables.schemas`; `columns` only turns Arrow into arrays.
+`age`, `status` and `history_turn` to columns, and `logs`; `samples` and `commit_window` are the history that they
+use. `tables.schemas` defines the columns of a row; `columns` only turns Arrow into arrays.
 
 Example: the log end was 100 at second 0 and 400 at second 30; the group has committed 250. It lags by 150 records.
 Offset 250 was written at second 15, so at second 30 the next record has waited for 15 seconds.

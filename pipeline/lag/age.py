@@ -1,7 +1,7 @@
 """Lag in seconds: how long the next record to be read has been waiting.
 
-It is read off the ring of samples, never computed as lag divided by a rate: a rate says nothing about
-when the oldest unread record was written.
+It comes from the ring of samples, never from lag divided by a rate: a rate does not show when the
+oldest unread record was written.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class LagAge:
 
 
 def lag_age(samples: Samples, *, committed: Int64s, log_start: Int64s, lag: Int64s, now_ms: int) -> LagAge:
-    """Age of the next record to be read, one entry per partition.
+    """Return the age of the next record to read, one entry per partition.
 
     0 where the lag is 0; nan where the lag is UNKNOWN or it is > 0 and the ring is empty. It is not
     negative when the clock has gone back.

@@ -21,7 +21,7 @@ still be read as the same time. A commit that shows to be further off has no bra
 
 
 def clock_error_records(arrival_rate: Floats | float) -> Floats:
-    """Records that clocks which differ by ``CLOCK_ERROR_MS`` make of nothing.
+    """Return the records that clocks which differ by ``CLOCK_ERROR_MS`` can simulate.
 
     Lag, or a change of it, up to this is no evidence that anything is behind, or falls behind.
 
@@ -41,9 +41,9 @@ def lag_at_commit(
     readable: Int64s,
     last_stable: Int64s,
 ) -> Int64s:
-    """Log end at the time of the commit less the committed offset, ``[P]`` records, >= 0, at most the lag now.
+    """Return the log end at the time of the commit less the committed offset, ``[P]`` records, 0 to the lag now.
 
-    What a transaction held back until the last look is not in it: nobody could have read it when the commit was made.
+    Records that a transaction held back until the last observation do not count: they were unreadable at the commit.
 
     UNKNOWN where the lag is, where the time of the commit is, where no two samples bracket that time, and where the
     group had committed more than there was even ``CLOCK_ERROR_MS`` later (the coordinator's clock is behind) or than

@@ -1,6 +1,6 @@
 """Short lists, one per row, as dense matrices: int64 ``[P, K]`` per field and a count ``[P]``.
 
-Entries stand on the left, oldest first; the ``K - count`` slots behind them hold UNKNOWN. In Arrow
+Entries are on the left, oldest first; the ``K - count`` slots after them hold UNKNOWN. In Arrow
 the same rows are ``list<struct<field: int64, ...>>``, where an unknown value is null.
 """
 
@@ -33,7 +33,7 @@ def rows_of(lists: ListsT, rows: Int64s) -> ListsT:
 
 
 def emptied(lists: ListsT, where: Bools) -> ListsT:
-    """The lists, without their entries where `where` (``[P]``) holds."""
+    """Return the lists, emptied where `where` (``[P]``) holds."""
     matrices = {one.name: getattr(lists, one.name) for one in fields(lists) if one.name != "count"}
     none = {name: np.where(where[:, None], UNKNOWN, matrix) for name, matrix in matrices.items()}
     return replace(lists, **none, count=np.where(where, 0, lists.count))

@@ -13,33 +13,33 @@ _HALF = np.uint64(2**31)
 
 
 def int64s(column: pa.Array) -> Int64s:
-    """Integers, UNKNOWN where null."""
+    """Return integers, UNKNOWN for null."""
     values: Int64s = pc.fill_null(column.cast(pa.int64()), UNKNOWN).to_numpy(zero_copy_only=False)
     return values
 
 
 def floats(column: pa.Array) -> Floats:
-    """Floats, nan where null."""
+    """Return floats, nan for null."""
     values: Floats = pc.fill_null(column, np.nan).to_numpy(zero_copy_only=False)
     return values
 
 
 def millis(column: pa.Array) -> Int64s:
-    """Timestamps as ms since the epoch, UNKNOWN where null."""
+    """Return timestamps as ms since the epoch, UNKNOWN for null."""
     # Floor division takes UNKNOWN to another number, which would count as a time.
     micros = int64s(column.cast(TIMESTAMP).cast(pa.int64()))
     return np.where(micros == UNKNOWN, UNKNOWN, micros // 1000)
 
 
 def from_int64s(values: Int64s) -> pa.Array:
-    """An int64 column, null where UNKNOWN."""
+    """Return an int64 column, null for UNKNOWN."""
     return pa.array(values, mask=values == UNKNOWN)
 
 
 def from_floats(values: Floats) -> pa.Array:
-    """A float64 column, right to a millionth of each value, null where nan.
+    """Return a float64 column, rounded to a millionth of each value, null for nan.
 
-    Rates and ages are no more exact than that, and the digits behind would be half of what a row takes on the disk.
+    Rates and ages are not more exact, and the further digits would be half of a row's size on disk.
     """
     return pa.array(_rounded(values), mask=np.isnan(values))
 
@@ -52,22 +52,22 @@ def _rounded(values: Floats) -> Floats:
 
 
 def from_millis(values: Int64s) -> pa.Array:
-    """A timestamp column (UTC, µs) of ms since the epoch, null where UNKNOWN."""
+    """Return a timestamp column (UTC, µs) from ms since the epoch, null for UNKNOWN."""
     # UNKNOWN times 1000 overflows, and numpy would not say so.
     unknown = values == UNKNOWN
     return pa.array(np.where(unknown, 0, values) * 1000, mask=unknown).cast(TIMESTAMP)
 
 
 def field(structs: pa.Array, name: str) -> pa.Array:
-    """A field of a struct column, null where the struct is."""
+    """Return a field of a struct column, null if the struct is."""
     return pc.struct_field(structs, name)
 
 
 def differ(column: pa.Array, other: pa.Array) -> Bools:
-    """Where both are known and not equal."""
+    """Return where both values are known and differ."""
     return bools(pc.not_equal(column, other))
 
 
 def known_or(values: Int64s, otherwise: int) -> Int64s:
-    """The values, and where they are UNKNOWN another one."""
+    """Replace UNKNOWN values by another one."""
     return np.where(values == UNKNOWN, otherwise, values)

@@ -1,7 +1,7 @@
-"""Pace of the commits of a partition: how often they come, and how fast they advance while there is a backlog.
+"""Pace of a partition's commits: their interval, and their speed while there is a backlog.
 
-Times are the group coordinator's. A speed between two commits is what was read between them, whenever anybody looked:
-unlike a moving average over observations it has no memory of what came before, and none of another owner.
+Times are the group coordinator's. A speed between two commits counts the records read between them, whenever they were
+observed: unlike a moving average over observations it remembers nothing earlier, and nothing of another owner.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from pipeline.lag.lag import UNKNOWN
 
 _LEAST_GAPS: Final = 3
 _LEAST_SPAN_MS: Final = 20_000
-"""Two commits closer than this say little: what one fetch brings decides how far apart their offsets are."""
+"""Two commits closer than this show little: the size of a single fetch determines their distance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,10 +35,10 @@ class CommitPace:
 
 
 def commit_pace(window: CommitWindow) -> CommitPace:
-    """Pace of the commits in the windows, whose ``lag`` is the lag at each commit.
+    """Return the pace of the commits in the windows, whose ``lag`` is the lag at each commit.
 
-    The earlier commit is the newest that is at least 20 s older than the last one. Where offsets or times go back in
-    between there is none: somebody has reset the offsets, or the coordinator has moved.
+    The earlier commit is the newest that is at least 20 s older than the last one. If offsets or times go back in
+    between, there is no pace: the offsets were reset, or the coordinator has moved.
     """
     times, offsets = window.commit_timestamp_ms, window.committed_offset
     width, last = times.shape[1], window.count - 1

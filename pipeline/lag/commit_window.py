@@ -46,7 +46,7 @@ def to_arrow(window: CommitWindow) -> pa.ListArray:
 
 
 def without_raw_lag(window: CommitWindow, where: Bools) -> CommitWindow:
-    """The windows, without the lags that were measured when a commit was seen, where `where` (``[P]``) holds.
+    """Return the windows; where `where` (``[P]``) holds, without lags that were measured when a commit was seen.
 
     Such a lag is at least the lag at the commit, so one of 0 stays.
     """
@@ -56,7 +56,7 @@ def without_raw_lag(window: CommitWindow, where: Bools) -> CommitWindow:
 def append_commit(
     window: CommitWindow, *, committed: Int64s, commit_timestamp_ms: Int64s, lag: Int64s, is_new: Bools
 ) -> CommitWindow:
-    """The windows with each row's newest commit; a full window loses its oldest.
+    """Append each row's newest commit to its window; a full window loses its oldest.
 
     A row whose offset is UNKNOWN has no commit (any more): its window is emptied, so that what a group
     did before its offsets were deleted is not held against its new commits.

@@ -1,12 +1,12 @@
-"""Lag: whose turn it is to have a row in the history.
+"""Lag: chooses the partitions that get a row in the history.
 
-A partition that keeps up has other offsets in every batch, and nothing new to say. So a row says something new when
-status, owner, or whether it is provisional is another one, or when lag is on another step: less than ten seconds behind
-is one step, beyond that a step is a tenth of the age and of the records. Between two rows a partition was, whenever it
-was looked at, on the step of the first one.
+A partition that keeps up has different offsets in every batch, but no news. A row is news if the status, the owner or
+the provisional flag changes, or if the lag is on another step: less than ten seconds behind is one step, and beyond
+that a step is a tenth of the age and of the records. Between two rows, every observation of a partition was on the step
+of the first row.
 
-Who plots a group takes all rows of a minute together. So its partitions have their rows together: one that has nothing
-new to say has a row next to those that have.
+A plot of a group combines all rows of a minute. So the partitions of a group get their rows together: one without news
+gets a row along with those that have news.
 """
 
 from collections.abc import Mapping
@@ -39,18 +39,18 @@ class HistoryTurn:
     at_ms: Int64s
     """When; now where it is due."""
     says: Int64s
-    """Hash of what it says."""
+    """Hash of its contents."""
 
 
 def history_turn(
     old: pa.StructArray, columns: Mapping[str, pa.Array], pace: HistoryPace, *, now_ms: int
 ) -> HistoryTurn:
-    """Who is due: those without a row, those whose newest is old, and, an interval after it, groups that have changed.
+    """Return the due partitions: without a row, with an old one, or, an interval after it, of a group with news.
 
     Args:
-        old: Rows before, of `schemas.PARTITION_LAG`; null where there was none.
+        old: Previous rows, of `schemas.PARTITION_LAG`; null if there was none.
         columns: Of the same partitions as they are now.
-        pace: How often.
+        pace: Interval of the rows.
         now_ms: Clock of the batch.
     """
     last_ms, said = millis(field(old, "history_at")), int64s(field(old, "history_hash"))

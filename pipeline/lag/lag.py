@@ -18,16 +18,16 @@ OffsetReset = Literal["latest", "earliest", "none"]
 
 
 def difference(later: Int64s, earlier: Int64s) -> Int64s:
-    """``later - earlier``, may be negative, UNKNOWN where either side is."""
+    """Return ``later - earlier``, which may be negative; UNKNOWN if either side is."""
     known = (later != UNKNOWN) & (earlier != UNKNOWN)
     return np.where(known, later - earlier, UNKNOWN)
 
 
 def raw_lag(committed: Int64s, log_end: Int64s) -> Int64s:
-    """Log end minus committed offset, in records, UNKNOWN where either side is.
+    """Return log end minus committed offset, in records; UNKNOWN if either side is.
 
-    Negative where the commit is newer than the observed log end, or the topic was truncated or
-    recreated. It is what ``kafka-consumer-groups.sh`` prints as LAG.
+    Negative if the commit is newer than the observed log end, or the topic was truncated or
+    recreated. ``kafka-consumer-groups.sh`` prints it as LAG.
     """
     return difference(log_end, committed)
 
@@ -50,10 +50,10 @@ def lag(committed: Int64s, log_start: Int64s, log_end: Int64s) -> Int64s:
 
 
 def assignor_lag(committed: Int64s, log_start: Int64s, log_end: Int64s, reset: OffsetReset) -> Int64s:
-    """Lag as an assignor weighs it: a partition without a commit counts what its reader will get.
+    """Return the lag for an assignor: a partition without a commit counts the records its reader will get.
 
     Without a commit the lag is 0 if ``reset`` is ``latest``, otherwise the whole log. It is >= 0,
-    and UNKNOWN where the log end is, or where the whole log counts and the log start is unknown.
+    and UNKNOWN if the log end is, or if the whole log counts and the log start is unknown.
 
     Source: KIP-169.
     """

@@ -10,7 +10,7 @@ from pipeline.lag.lag import UNKNOWN
 
 
 def arrival_rate(previous: Floats, delta_records: Int64s, delta_ms: Int64s, half_life_ms: int) -> Floats:
-    """Rate at which the log end grows, in records/s; nan where it is not known.
+    """Return the rate at which the log end grows, in records/s; nan if unknown.
 
     A log end that fell (topic truncated or recreated) makes the rate unknown again: the new log need
     not have the traffic of the old one. For the rest see ``drain_rate``.
@@ -20,10 +20,10 @@ def arrival_rate(previous: Floats, delta_records: Int64s, delta_ms: Int64s, half
 
 
 def drain_rate(previous: Floats, delta_records: Int64s, delta_ms: Int64s, half_life_ms: int) -> Floats:
-    """Rate at which the committed offset advances, in records/s; nan where it is not known.
+    """Return the rate at which the committed offset advances, in records/s; nan if unknown.
 
-    A commit that went back (offsets reset on purpose, work done again) says nothing about speed, and
-    leaves the rate as it was.
+    A commit that went back (offsets reset on purpose, work done again) shows no speed, and leaves
+    the rate unchanged.
 
     Args:
         previous: ``[P]``, this function's last answer; nan before the first.

@@ -1,8 +1,8 @@
-"""What a group has been able to read, where a transaction is open: as far as the last stable offset.
+"""The offset up to which a group could read despite open transactions: the last stable offset.
 
-A consumer with `isolation.level=read_committed` stops there until the transaction ends, and is not behind by what
-follows. Which isolation a group has no broker knows, so what it may not have been able to read is no evidence that it
-is slow, until it commits beyond the last stable offset, which only a consumer that reads uncommitted records can.
+A consumer with `isolation.level=read_committed` stops there until the transaction ends, and later records are not its
+backlog. No broker knows a group's isolation level, so records that it may not have been able to read are no evidence
+that it is slow, until it commits beyond the last stable offset: only a consumer of uncommitted records can do that.
 """
 
 import numpy as np
@@ -12,15 +12,15 @@ from pipeline.lag.lag import UNKNOWN, difference
 
 
 def readable_offset(last_stable: Int64s, *, stable_before: Int64s, end_before: Int64s) -> Int64s:
-    """Up to where a read_committed consumer has been able to read for some time, ``[P]``; UNKNOWN without an answer.
+    """Return the offset that a read_committed consumer has been able to reach for some time, ``[P]``.
 
-    What a transaction held back at the look before, and does no longer, has just become readable: nobody is behind by
-    it yet.
+    UNKNOWN without an answer. Records that a transaction held back at the previous observation have just become
+    readable: no consumer is behind by them yet.
 
     Args:
         last_stable: Last stable offset now.
-        stable_before: That of the look before.
-        end_before: Log end at the look before.
+        stable_before: Last stable offset at the previous observation.
+        end_before: Log end at the previous observation.
     """
     held_before = difference(end_before, stable_before)
     is_known = (last_stable != UNKNOWN) & (held_before != UNKNOWN)

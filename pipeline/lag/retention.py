@@ -1,7 +1,7 @@
-"""How long the records that a group has not read are kept: until Kafka deletes the first of them.
+"""Time until Kafka deletes the first record that a group has not read.
 
-Kafka deletes a segment when its newest record is older than `retention.ms`: not before the time that is counted here,
-and often later. A record is taken to be as old as its arrival; where producers write older timestamps, it goes sooner.
+Kafka deletes a segment when its newest record is older than `retention.ms`: never before the time counted here,
+and often later. A record counts as old as its arrival; if producers write older timestamps, Kafka deletes it sooner.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from pipeline.lag.age import LagAge
 
 
 def kept_seconds(topics: pa.Array, retention_ms: Mapping[str, int]) -> Floats:
-    """How long each topic keeps its records, nan where that is not known, or not a matter of time alone."""
+    """Return each topic's retention in seconds; nan if it is unknown, or does not depend on time alone."""
     encoded = topics.dictionary_encode()
     names = encoded.dictionary.to_pylist()
     by_code = np.array([retention_ms.get(name, np.nan) for name in names], np.float64) / 1000
@@ -23,13 +23,13 @@ def kept_seconds(topics: pa.Array, retention_ms: Mapping[str, int]) -> Floats:
 
 
 def seconds_left(age: LagAge, kept_s: Floats, *, lag: Int64s, committed: Int64s, log_start: Int64s) -> Floats:
-    """Seconds until the first unread record may be deleted; >= 0, nan where unknown and where nothing is unread.
+    """Return the seconds until the first unread record may be deleted; nan if unknown, or if all are read.
 
-    0 where records were deleted unread already, whatever is known of the topic.
+    0 if records were already deleted unread, even if the topic's retention is unknown.
 
     Args:
-        age: Of the next record to be read. One that is at least so old may be older: nothing follows from it, unless
-            even that is more than the topic keeps.
+        age: Age of the next record to read. A lower bound gives no result, unless it already exceeds the topic's
+            retention.
         kept_s: `kept_seconds`.
         lag: Records, or UNKNOWN.
         committed: Committed offset, or UNKNOWN.

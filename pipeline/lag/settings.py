@@ -17,12 +17,12 @@ class TopicSettings:
     remaining: Mapping[str, int] = field(default_factory=dict)
     """Number of partitions of each topic, as asked for by name. Unobserved partitions beyond it are gone."""
     unconfirmed: Mapping[str, str] = field(default_factory=dict)
-    """Why a topic that is no longer listed is not known to be gone, by topic."""
+    """By topic: why an unlisted topic is not known to be deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPace:
-    """How often a partition has a row in the history."""
+    """Interval of a partition's rows in the history."""
 
     interval_ms: int
     """At most, while it changes."""
@@ -42,4 +42,4 @@ class LagSettings:
     allowed_lag: int
     history: HistoryPace
     retention_ms: Mapping[str, int] = field(default_factory=dict)
-    """Retention of each topic for which it is known and depends on time alone."""
+    """Retention of each topic, if it is known and depends only on time."""

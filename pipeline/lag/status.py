@@ -19,10 +19,9 @@ Source: ``calculatePartitionStatus`` of linkedin/Burrow (``core/internal/evaluat
 shorter than ``MIN_SPAN_MS`` counts as that long; where Burrow looks for a recent moment without lag in a few
 broker offsets, rule 6 asks the ring of samples when the lag began.
 
-The lag of rules 5 and 6 is the one now, that of rules 7 and 10 the one when each commit was made (`at_commit`): what
-arrived since is no sign of a slow consumer, however seldom it commits. A consumer that hangs shows all the same: its
-commits cease, or are of one offset. REWIND goes with the commit before the
-one that went back, when that leaves the window, or gives way to STOP when commits cease.
+Rules 5 and 6 use the present lag, rules 7 and 10 the lag at each commit (`at_commit`): later arrivals are no sign of a
+slow consumer, however rarely it commits. A hanging consumer is still visible: its commits stop, or repeat one offset.
+REWIND ends when the commit before the one that went back leaves the window, or turns into STOP when commits stop.
 """
 
 from enum import IntEnum

@@ -26,7 +26,7 @@ _LOG = (
     *("arrival_rate", "samples", "deleted_at", "topic_id", "readable_offset", "last_stable_offset"),
 )
 LOG_COLUMNS = (*PARTITION_KEY, *_LOG, "error", "topic_id_at")
-"""What `lag_of` needs of `schemas.TOPIC_OFFSETS`."""
+"""Columns of `schemas.TOPIC_OFFSETS` that `lag_of` needs."""
 
 
 def _less_cluster(schema: StructType) -> pa.Schema:
@@ -37,10 +37,11 @@ _TOPICS, _LAGS = _less_cluster(TOPIC_OFFSETS), _less_cluster(PARTITION_LAG)
 
 
 def topic_offsets_of(folded: pa.Table, settings: TopicSettings) -> pa.Table:
-    """`schemas.TOPIC_OFFSETS` of `fold_topic_offsets`: what was answered replaces what was known.
+    """Return `schemas.TOPIC_OFFSETS` of `fold_topic_offsets`: answers replace the stored values.
 
-    Without an answer the previous offsets and their time stay, and `error` says why. What the brokers, asked by
-    name, no longer have gets `deleted_at`; a topic that is there again starts from scratch with the first answer.
+    Without an answer the previous offsets and their time stay, and `error` gives the reason. Partitions that the
+    brokers, asked by name, no longer have get `deleted_at`; a re-created topic starts from scratch with the first
+    answer.
     """
     return _measured(measured_logs, settings, _TOPICS, folded)
 

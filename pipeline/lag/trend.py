@@ -1,8 +1,8 @@
-"""Whether the lag of a partition grows, falls, or stays: against what it was some minutes ago.
+"""Trend of a partition's lag (growing, falling or steady), compared with its lag some minutes ago.
 
-The lag of now is held against one earlier lag, the reference, which is taken anew when it is old. A difference counts
-when it is more than what comes and goes between two commits: more than `TRAFFIC_S` seconds of the partition's traffic,
-than `TOLERANCE` of the reference, than the lag that counts as caught up, and than one record.
+The present lag is compared with one earlier lag, the reference, which is replaced when it is old. A difference counts
+if it exceeds the normal variation between two commits: `TRAFFIC_S` seconds of the partition's traffic, `TOLERANCE` of
+the reference, the lag that counts as caught up, and one record.
 """
 
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ TREND_NAMES: Final = ("growing", "steady", "falling")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendPace:
-    """How old the reference is."""
+    """Age limits of the reference."""
 
     least_ms: int
-    """Before that it says nothing: the trend of before stands."""
+    """Minimum age; before that, the previous trend stays."""
     most_ms: int
-    """From then on another one is taken; until then, what grows or falls is steady only if there is hardly any lag."""
+    """Age at which it is replaced; until then, a growing or falling lag turns steady only near zero."""
 
     @property
     def traffic_s(self) -> float:
@@ -45,14 +45,14 @@ class Trend:
     code: Int8s
     """``[P]``."""
     lag: Int64s
-    """``[P]``, the reference in records, UNKNOWN where there is none."""
+    """``[P]``, the reference in records, UNKNOWN if there is none."""
     at_ms: Int64s
-    """``[P]``, its time, UNKNOWN where there is none."""
+    """``[P]``, its time, UNKNOWN if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LagNow:
-    """What is measured of P partitions."""
+    """Measurements of P partitions."""
 
     lag: Int64s
     """``[P]``, records or UNKNOWN."""
@@ -65,16 +65,16 @@ class LagNow:
 
 
 def trend_of(before: Trend, now: LagNow, *, now_ms: int, pace: TrendPace, allowed_lag: int) -> Trend:
-    """The trends after a batch.
+    """Return the trends after a batch.
 
-    Nothing is said, and the reference is dropped, where the lag is unknown or not comparable; nothing is said, and the
-    reference stays, where the log end is an old one.
+    There is no trend, and the reference is dropped, if the lag is unknown or not comparable. There is no trend, but the
+    reference stays, if the log end is an old one.
 
     Args:
-        before: The answer of the last batch.
+        before: Result of the last batch.
         now: What is measured.
         now_ms: Time of the batch, ms since the epoch.
-        pace: How old the reference is.
+        pace: Age limits of the reference.
         allowed_lag: Records of lag that count as caught up.
     """
     is_known = (now.lag != UNKNOWN) & now.is_comparable

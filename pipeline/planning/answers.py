@@ -1,4 +1,4 @@
-"""What the members of a group say about a plan."""
+"""Answers of a group's members to a plan."""
 
 from assignor.model.group import Group
 from assignor.protocol.migration import is_why
@@ -15,7 +15,7 @@ _LEAST_TIME_MS = 60_000
 
 
 def follows_within_generation(facts: GroupFacts) -> bool:
-    """Whether the group's members may follow a plan within their generation."""
+    """Return whether the group's members may follow a plan within their generation."""
     # The broker's own assignor may be called range as well.
     return not facts.is_kip848 and facts.assignor in _FOLLOWED_WITHIN
 
@@ -26,15 +26,15 @@ def accepting(plan: PlanState, facts: GroupFacts) -> frozenset[str]:
 
 
 def answered(plan: PlanState, facts: GroupFacts) -> frozenset[str]:
-    """Members that have said anything about the newest publication."""
+    """Return the members that have answered the newest publication."""
     return frozenset(ack.member_id for ack in _acks(plan, facts))
 
 
 def silent(plan: PlanState, facts: GroupFacts, *, settle_ms: int, now_ms: int) -> tuple[str, ...]:
-    """Members that the plan needs and that have not answered for as long as a group takes to settle.
+    """Return the members that the plan needs and that have not answered within the time for a group to settle.
 
-    Only where others have accepted the plan: where nobody answers, nobody may have looked yet. One that has ended is
-    nothing to answer.
+    Empty unless others have accepted the plan: without any answer, members may not have read it yet. An ended plan
+    needs no answer.
     """
     if plan.status != "open":
         return ()
@@ -57,7 +57,7 @@ def refusal(plan: PlanState | None, facts: GroupFacts) -> str | None:
 
 
 def is_refused_for_migration(plan: PlanState, group: Group, facts: GroupFacts) -> bool:
-    """Whether every member that has answered refuses the plan because of migration; its members are still the same.
+    """Return whether all answers refuse the plan because of migration, and the members are still the same.
 
     Members with other ids may be other programs, or have other settings.
     """

@@ -1,7 +1,7 @@
-"""KIP-848 groups, whose partitions the broker assigns: what planning needs to know of one, and who applies its plans.
+"""KIP-848 groups, whose partitions the broker assigns: the facts that planning needs, and who applies plans.
 
-Such a group keeps reading while it is reassigned, and each member reaches its target assignment by itself. So lagwise
-plans only when every member has reached it, and when the records contain everything that a target depends on.
+Such a group keeps reading while it is reassigned, and each member reaches its target assignment on its own. So lagwise
+plans only once every member has reached it, and if the records contain everything that a target depends on.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _MOST_PARTITIONS = 1_000_000
 
 
 def rules_of(facts: GroupFacts, rules: Rules) -> Rules:
-    """The rules for this group. Where the broker assigns, nobody applies plans unless the broker follows them."""
+    """Return the rules for this group; if the broker assigns, plans are advice unless the broker follows them."""
     if not facts.is_kip848:
         return rules
     why = _why_advice(facts, rules)
@@ -71,7 +71,7 @@ def _targets_hash(facts: GroupFacts) -> str | None:
 
 
 def is_on_its_way(facts: GroupFacts, plan: PlanState | None) -> bool:
-    """Whether the broker may be about to apply the group's plan, so that the group is observed while it reconciles."""
+    """Return whether the broker may be about to apply the group's plan; it is observed while it reconciles."""
     return facts.is_kip848 and plan is not None and plan.status == "open"
 
 
@@ -104,14 +104,14 @@ def stuck_members(facts: GroupFacts) -> tuple[str, ...]:
 
 
 def has_taken(facts: GroupFacts, plan: PlanState) -> bool:
-    """Whether the broker has made the plan's target its own since the plan was sent."""
+    """Return whether the broker has adopted the plan's target since the plan was sent."""
     return _is_newer(facts, plan) and _is_same(_targets(facts), _parsed(plan.target))
 
 
 def has_other_target(facts: GroupFacts, plan: PlanState) -> bool:
-    """Whether members are on their way to a target assignment that the broker has made since, and not by the plan.
+    """Return whether members are on their way to a newer target assignment that does not come from the plan.
 
-    One that leaves everything where it is, is no other: the broker may not have read the plan yet.
+    A target assignment without moves does not count: the broker may not have read the plan yet.
     """
     if facts.state != "Reconciling" or not _is_newer(facts, plan):
         return False
@@ -119,9 +119,9 @@ def has_other_target(facts: GroupFacts, plan: PlanState) -> bool:
 
 
 def is_loose(plan: PlanState, published: Published, *, now_ms: int) -> bool:
-    """Whether the plan ended before it was applied, though the broker would still take its record.
+    """Return whether the plan ended before it was applied, although the broker would still take its record.
 
-    It looks at members and topics alone. Members of a classic group compare what they hold with the plan's base, too.
+    The broker compares only members and topics. Members of a classic group also compare their partitions with the base.
     """
     has_ended = plan.status not in {"open", "applied"} and plan.epoch == published.epoch
     return has_ended and published.is_valid(now_ms)

@@ -26,7 +26,8 @@ def other_assignor(member_id: str, name: str) -> str:
     """The brokers' assignor that would apply the plan is not asked."""
     return (
         f"member {member_id} asks for the broker's assignor {name}, so the plan is advice; "
-        f"set group.remote.assignor={ASSIGNOR} in the group's consumers, or leave it out if that is the brokers' first"
+        f"set group.remote.assignor={ASSIGNOR} in the group's consumers, or leave it out if that is the brokers' "
+        "first"
     )
 
 
@@ -46,7 +47,7 @@ def waiting_stuck(epoch: int, made: int, moves: int, member_id: str) -> str:
 
 
 def topics_unknown(topic_ids: Sequence[str]) -> str:
-    """Its records name topics by ids that nobody can name."""
+    """The group's records contain topic ids without a known name."""
     return f"topics with these ids are unknown: {', '.join(topic_ids)}"
 
 

@@ -1,7 +1,7 @@
-"""Decide about one group: publish a target, leave it as it is, or abstain, and say why.
+"""Decide about one group: publish a target, leave it as it is, or abstain, with the reason.
 
-A pure function of what is known of the group, what was decided before, and the time: the same facts give the same
-record, byte for byte. `decide` reads from top to bottom: can the group be planned (`eligibility`), what became of its
+A pure function of the facts about the group, earlier decisions, and the time: the same input gives the same record,
+byte for byte. `decide` reads from top to bottom: can the group be planned (`eligibility`), what became of its
 plan (`lifecycle`) and of one that waits (`approval`), what is wanted (`problem.wanted`), does anything speak against it
 (`verdicts`), and what is sent.
 """
@@ -108,7 +108,7 @@ def decide(
 
 
 def _decided(case: Case, state: GroupState) -> Decision:
-    """What the newest plan's life asks for, or else a new plan; a plan that ended, but would be followed, goes."""
+    """Act as the newest plan's life requires, or make a new plan; withdraw an ended plan that members would follow."""
     decision, published = _by_its_life(case, state), case.published
     # Where plans are advice, the record may be one for a classic group, which the broker passes over.
     is_for_broker = case.facts.is_kip848 and case.rules.advice is None
@@ -150,7 +150,7 @@ def _proposed(case: Case, state: GroupState, outlook: approval.Outlook) -> Decis
 
 
 def _sent_back(case: Case, state: GroupState) -> Decision | None:
-    """The group put back to where it was before plans; None when there is no reason to."""
+    """Return the target that restores the group to where it was before plans; None without a reason to."""
     assignment = way_back(case, state)
     if assignment is None:
         return None
@@ -195,7 +195,7 @@ def _waits(case: Case, plan: PlanState, progress: PlanProgress) -> str:
 def _continued(
     case: Case, state: GroupState, plan: PlanState, action: Action, progress: PlanProgress
 ) -> Decision:
-    """What the life of the newest published plan asks for."""
+    """Return the action that the life of the newest published plan requires."""
     if action is Action.WAIT:
         verdict = Verdict(decided="unchanged", reason=_waits(case, plan, progress))
         return case.decision(state, case.target(progress.target), verdict)
@@ -258,7 +258,7 @@ def _is_on_topic(case: Case, plan: PlanState) -> bool:
 
 
 def _is_pinned(case: Case, progress: PlanProgress | None) -> bool:
-    """Whether the plan moves a pinned partition, or may do so once its own members are the group again."""
+    """Return whether the plan moves a pinned partition, or may do so once its own members are back."""
     if progress is None:
         orders = case.facts.orders
         return orders is not None and bool(orders.pinned)
@@ -304,7 +304,7 @@ def _planned(case: Case, state: GroupState) -> Decision:
 
 
 def _needs_approval(case: Case, state: GroupState, target: Target) -> bool:
-    """Whether an operator has to approve the target; not again while the approved one is on the control topic."""
+    """Return whether an operator must approve the target; not again while the approved one is on the control topic."""
     is_approved = state.plan is not None and state.plan.approved_by is not None
     return case.rules.needs_approval and not (is_approved and is_out(case, state, target))
 
@@ -329,7 +329,7 @@ def _published(
 def _withdrawn(
     facts: GroupFacts, rules: Rules, published: Published, state: GroupState, *, why: str, now_ms: int
 ) -> Decision:
-    """The decision to withdraw the published plan; members stay where they are."""
+    """Return the decision to withdraw the published plan; partitions stay where they are."""
     why = reasons.withdrawn(why)
     state = replace(state, waiting=None)
     if state.plan is not None:

@@ -16,7 +16,7 @@ _MOST_OLD = 0.25
 
 
 def require_plannable_group(facts: GroupFacts, rules: Rules, *, on_its_way: bool) -> None:
-    """Return if the group is one that can be planned, or whose plan can be looked at.
+    """Return if lagwise can plan the group, or evaluate its plan.
 
     Args:
         facts: The group.
@@ -32,7 +32,7 @@ def require_plannable_group(facts: GroupFacts, rules: Rules, *, on_its_way: bool
 
 
 def why_not_plannable(facts: GroupFacts, *, is_excluded: bool, on_its_way: bool) -> str | None:
-    """Why the group, whatever its lag, gets no plan; None when it may get one, or its plan is on its way."""
+    """Return why the group gets no plan, whatever its lag; None if it may get one, or its plan is on its way."""
     return (
         _why_not_of_a_kind(facts, is_excluded=is_excluded, on_its_way=on_its_way)
         or paused_reason(facts)
@@ -73,7 +73,7 @@ def _why_not_classic(facts: GroupFacts) -> str | None:
 
 
 def paused_reason(facts: GroupFacts) -> str | None:
-    """Who has paused the group, and why; None when nobody has."""
+    """Return who has paused the group, and why; None if it is not paused."""
     orders = facts.orders
     if orders is None or not orders.paused:
         return None

@@ -1,4 +1,4 @@
-"""What a decision about one group depends on."""
+"""The facts that a decision about one group depends on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ from pipeline.planning.guards import Guards
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciliation:
-    """How far a member of a KIP-848 group has come to its target assignment, as the group's records show it."""
+    """Progress of a member of a KIP-848 group towards its target assignment, from the group's records."""
 
     unknown: str | None = None
-    """What of its subscription, its partitions and its target is not known; None when all of it is."""
+    """Unknown parts of its subscription, partitions and target; None if all are known."""
     is_classic: bool = False
     """It speaks the classic protocol: the group is on its way from one protocol to the other."""
     is_stuck: bool = False
@@ -40,7 +40,7 @@ class MemberFacts:
     topics: tuple[str, ...] = ()
     """Subscribed topics."""
     assigned: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """What it owns now: the leader's assignment, with the hand-overs between followers since."""
+    """Partitions that it owns now: the leader's assignment, with later hand-overs between followers."""
     error: str | None = None
     """Why its subscription could not be read."""
     reconciliation: Reconciliation | None = None
@@ -73,19 +73,19 @@ class GroupFacts:
     """For a KIP-848 group, the epoch of its target assignment."""
     members: tuple[MemberFacts, ...] = ()
     provisional: str | None = None
-    """Why the group's state may be incomplete; None when it is complete."""
+    """Reason why the group's state may be incomplete; None if it is complete."""
     acks: tuple[AckFacts, ...] = ()
     orders: Orders | None = None
-    """Standing orders of operators; None when there are none."""
+    """Standing orders of operators; None without orders."""
 
     @property
     def is_kip848(self) -> bool:
-        """Whether the broker assigns the group's partitions: its consumers have `group.protocol=consumer`."""
+        """Return whether the broker assigns the group's partitions: its consumers have `group.protocol=consumer`."""
         return self.group_type == "consumer"
 
     @property
     def is_between_targets(self) -> bool:
-        """Whether a KIP-848 group is on its way from one target assignment to the next."""
+        """Return whether a KIP-848 group is on its way from one target assignment to the next."""
         return self.is_kip848 and self.state in {"Assigning", "Reconciling"}
 
 
@@ -120,7 +120,7 @@ class PartitionFacts:
     commit_span_s: Floats
     """Seconds between these two."""
     least_lag: Int64s
-    """Least lag at a commit from the one to the other."""
+    """Least lag at a commit between the two."""
     incomparable: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     """The commit was made in another topic of the same name; empty for none."""
     unanswered: Sequence[str | None] = ()
@@ -129,7 +129,7 @@ class PartitionFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What the operator wants for the group."""
+    """The operator's rules for the group."""
 
     cluster: str
     strategy: str
@@ -143,11 +143,11 @@ class Rules:
     broker_follows: bool = False
     """An assignor in the broker applies plans of the group, if it is one of KIP-848."""
     advice: str | None = None
-    """Why plans are advice, and are not published; None when somebody may apply them."""
+    """Reason why plans are advice and are not published; None if members or the broker may apply them."""
     max_staleness_ms: int
     """The planner abstains if log offsets are older than this."""
     valid_for_ms: int
-    """How long readers may act on a plan."""
+    """Validity of a plan for its readers."""
     max_record_bytes: int
     """Largest control record."""
     half_life_ms: int

@@ -1,4 +1,4 @@
-"""Guards hold a better target back, for a while or for good: a plan moves little, seldom, and for a reason.
+"""Guards hold a better target back, for a while or for good: plans move few partitions, rarely, and for a reason.
 
 Every rule is one that a production balancer has: uForwarder's limits per round and per partition (`fixed`),
 uReplicator's confirmations of lag that is old and large, Burrow-like freshness, and the improvement band of ruskaof.
@@ -12,7 +12,7 @@ from pipeline.planning import reasons
 from pipeline.planning.state import GroupState
 
 _HEADROOM = 0.02
-"""Share of its capacity that a plan against lag which goes by itself may take from the busiest member."""
+"""Share of its capacity that a plan may take from the busiest member if the lag drains without a plan."""
 LEAST_PAUSE_MS = 60_000
 """Without a pause after plans there is still one after plans that hurt, or whose effect cannot be told."""
 _MOST_DOUBLINGS = 20
@@ -23,18 +23,18 @@ _SMALL_PLAN = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
-    """Limits on plans that nobody asked for by hand."""
+    """Limits on plans that no operator has triggered."""
 
     min_improvement: float
     """Least gain (`improvement.gain`)."""
     confirmations: int
     """Decisions in a row that must find that the group, in the same state, needs a plan."""
     settle_ms: int
-    """How long a generation must have lasted."""
+    """Minimum age of a generation."""
     min_lag: int
     """Records of lag of the whole group."""
     min_lag_ms: int
-    """How far behind the group must be, or will be (`behind.behind_s`)."""
+    """Minimum time by which the group is, or will be, behind (`behind.behind_s`)."""
     cooldown_ms: int
     """Pause after a plan."""
     cooldown_max_ms: int
@@ -42,7 +42,7 @@ class Guards:
     moves_share: float
     """Most partitions that one plan moves, as a share of all; two may always move (see `Proposal.moves_whole`)."""
     partition_rest_ms: int
-    """How long a moved partition stays where it is."""
+    """Time for which a moved partition stays where it is."""
     partition_moves_per_day: int
     pin: tuple[str, ...] = ()
     """Patterns of topics whose partitions stay where they are."""
@@ -52,7 +52,7 @@ class Guards:
         return max(self.cooldown_ms, LEAST_PAUSE_MS) << min(times, _MOST_DOUBLINGS)
 
     def most_moves(self, n_partitions: int, *, has_budget: bool) -> int:
-        """Partitions that one plan may move; more in a small group if the strategy cannot be told (`_SMALL_PLAN`)."""
+        """Return how many partitions a plan may move; more in a small group without a budget (`_SMALL_PLAN`)."""
         most = max(2, math.ceil(self.moves_share * n_partitions))
         return most if has_budget else max(most, _SMALL_PLAN)
 
@@ -65,13 +65,13 @@ class Proposal:
     """Partitions taken from owners."""
     n_partitions: int
     has_budget: bool
-    """The strategy was told how many moves it may make."""
+    """True if the strategy got a budget of moves."""
     moves_whole: bool = False
     """The strategy's plan is the whole target (KIP-169), which `moves_share` does not limit; all other guards do."""
     gain: float
     """See `improvement.gain`."""
     evens_counts: bool = False
-    """It is asked for, whatever it gains: counts come closer to the options, and nobody falls behind for ever."""
+    """True if the plan is required whatever it gains: counts come closer to the options, and no member is hopeless."""
     lag: int
     """Records of the whole group."""
     lag_s: float
@@ -115,7 +115,7 @@ def _reasons(plan: Proposal, guards: Guards, state: GroupState, *, now_ms: int) 
 
 
 def pauses(guards: Guards, state: GroupState, *, now_ms: int) -> Iterator[str]:
-    """Why the group is to have no plan for now, whatever it is."""
+    """Yield the reasons against any plan for the group now."""
     if now_ms < state.cooldown_until_ms:
         yield reasons.guard_cooldown(state.cooldown_until_ms - now_ms, guards.cooldown_ms)
     if now_ms < state.probation_until_ms:

@@ -1,4 +1,4 @@
-"""The life of a plan: what an evaluation observes of the newest published plan, and what follows from it.
+"""The life of a plan: the events that an evaluation observes of the newest published plan, and their consequences.
 
 A plan that waits for approval has the first column of the table; `waiting` observes it.
 
@@ -21,7 +21,7 @@ from pipeline.planning.state import PlanState, PlanStatus
 
 
 class Phase(Enum):
-    """Where a plan is in its life."""
+    """Phase in the life of a plan."""
 
     AWAITING = auto()
     """Not published: it waits for an operator's approval."""
@@ -30,13 +30,13 @@ class Phase(Enum):
     UNDER_WAY = auto()
     """A member has accepted it, or a partition has changed hands by it."""
     APPLIED = auto()
-    """Every partition was where the plan wants it."""
+    """Every partition has reached its target."""
     ENDED = auto()
     """Over before that: partly, refused, superseded or expired."""
 
 
 class Event(Enum):
-    """What an evaluation observes; of several the first in this order."""
+    """Event that an evaluation observes; if several apply, the first in this order."""
 
     OTHER_PLAN = auto()
     """The control topic holds another plan, or this one was never sent. Of one that waits: members follow another."""
@@ -45,9 +45,9 @@ class Event(Enum):
     MEMBERS_CHANGED = auto()
     """The target does not fit the members, the subscriptions or the partitions any more."""
     ARRIVED = auto()
-    """Every partition is where the target has it."""
+    """Every partition is at its target."""
     REFUSED = auto()
-    """A member refuses the newest publication, nobody has accepted it, and nothing has moved since."""
+    """A member refuses the newest publication, no member has accepted it, and nothing has moved since."""
     EXPIRED = auto()
     """It is open and its time is up."""
     OTHER_TARGET = auto()
@@ -65,7 +65,7 @@ class Event(Enum):
     TRIGGERED = auto()
     """It waits, and an operator wants another."""
     MIGRATION_NEWS = auto()
-    """Members have to learn that migration to KIP-848 is, or is no longer, possible."""
+    """Members must learn that migration to KIP-848 became possible, or is no longer possible."""
     IGNORED = auto()
     """Some have accepted; a member that the plan needs has not answered while the group settled."""
     AGED = auto()
@@ -75,7 +75,7 @@ class Event(Enum):
 
 
 class Action(Enum):
-    """What is done about the group."""
+    """Action for the group."""
 
     WAIT = auto()
     """Leave it alone."""
@@ -86,7 +86,7 @@ class Action(Enum):
     RETURN = auto()
     """Publish the target again if it still helps, or else plan."""
     RESEND = auto()
-    """Publish the target again, for the group as it is now."""
+    """Publish the target again, for the present group."""
     WITHDRAW = auto()
     """Take the plan back."""
 
@@ -141,10 +141,10 @@ TABLE: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What is seen of a plan and its group."""
+    """Observation of a plan and its group."""
 
     progress: PlanProgress | None
-    """Towards the target; None when it does not fit the group any more."""
+    """Progress towards the target; None if the target no longer fits the group."""
     generation: int | None
     is_on_topic: bool
     """The newest record of the control topic is this plan's."""

@@ -15,7 +15,7 @@ class PlanRecord(NamedTuple):
     group_id: str
     epoch: int
     value: str | None
-    """None withdraws the group's plan."""
+    """None to withdraw the group's plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class WrittenPlan:
     """See `PlanRecord`."""
 
     def record(self, group_id: str) -> PlanRecord:
-        """What is sent to publish it."""
+        """Return the record that publishes it."""
         return PlanRecord(group_id, self.plan.epoch, self.value)
 
 
@@ -47,7 +47,7 @@ class PlanMemory:
     """Groups whose turn has not come since, in the order of their turns."""
 
     def is_evaluation_due(self, now_ms: int, *, interval_ms: int, now_s: float = -math.inf) -> bool:
-        """Whether it is time, by one of the two clocks, to decide about all groups again."""
+        """Return whether an evaluation of all groups is due, by either clock."""
         return (
             now_ms - self.evaluated_at_ms >= interval_ms
             or (now_s - self.evaluated_at_s) * 1000 >= interval_ms
@@ -70,7 +70,7 @@ class PlanMemory:
         return plan is not None and plan.is_restored and generation not in {None, plan.base_generation}
 
     def not_overtaken(self, plans: Mapping[str, WrittenPlan]) -> Mapping[str, WrittenPlan]:
-        """Those plans whose groups have no newer one; in restored tables a batch may run again long after it ran."""
+        """Return the plans whose groups have no newer one; with restored tables a batch may run again much later."""
         newest = {group: one.epoch for group, one in self.published.items()}
         return {group: one for group, one in plans.items() if one.plan.epoch >= newest.get(group, 0)}
 
@@ -113,5 +113,5 @@ class PlanMemory:
 
 
 def _unknown_plan(epoch: int) -> Published:
-    """A plan whose epoch alone counts: it equals none, and holds no longer."""
+    """Return a placeholder plan for its epoch: it equals no other plan, and is no longer valid."""
     return Published(epoch=epoch, target_hash="", base_hash="", valid_until_ms=0)

@@ -1,4 +1,4 @@
-"""What a decision leaves for the next one."""
+"""The state that a decision leaves for the next one."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -24,7 +24,7 @@ _LEFT = 0.05
 _FIRST_PROBATION = 10
 """Pauses after a plan that the first probation lasts."""
 _NEEDLESS_PROBATION = 120
-"""The same for plans that no commit calls for, after one that hurt: without them nobody would be behind."""
+"""The same for needless plans, after one that hurt: without them no member would be behind."""
 _RESTS = 3
 """Partitions of a plan that hurt rest for this many probations."""
 _FORGIVEN_MS = 86_400_000
@@ -34,9 +34,9 @@ _SILENT_FOR_MS = 3_600_000
 
 
 def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
-    """The state once the operator's newest resume is obeyed: it ends a probation, and forgets the plans that hurt.
+    """Return the state after the operator's newest resume: it ends a probation and forgets the plans that hurt.
 
-    A resume is obeyed once. Its time comes from another clock, so it is held against earlier resumes alone.
+    A resume takes effect once. Its time comes from another clock, so it is compared only with earlier resumes.
     """
     resumed_at_ms = orders.resumed_at_ms if orders is not None else None
     if resumed_at_ms is None or resumed_at_ms <= state.resumed_at_ms:
@@ -52,7 +52,7 @@ def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
 
 
 def on_confirmed(state: GroupState, base_hash: str | None) -> GroupState:
-    """The state after an evaluation: `base_hash` of the group that needs a plan, or None when it needs none."""
+    """Return the state after an evaluation; `base_hash` is that of a group that needs a plan, None if it needs none."""
     if base_hash is None:
         if state.base_hash is None and state.confirmations == 0:
             return state
@@ -85,7 +85,7 @@ def on_observed(
 
 
 def _calm(state: GroupState, seen: Measured, *, now_ms: int) -> GroupState:
-    """The state with since when nothing curable has been behind; what nobody has looked at is not known to be calm."""
+    """Return the state with the time since which nothing curable has been behind; unobserved time does not count."""
     if float(seen.curable_backlog().sum()) > clock_error_records(float(seen.arriving.sum())):
         return replace(state, calm_since_ms=0, calm_at_ms=now_ms)
     is_known = state.calm_since_ms > 0 and now_ms - state.calm_at_ms <= UNSEEN_MS
@@ -106,16 +106,16 @@ def _without_unmade(
 
 
 def on_resent(state: GroupState, plan: PlanState, published: Publication, *, done: int) -> GroupState:
-    """The state once its plan has been published again, for the group as it is now.
+    """Return the state after its plan is published again, for the present group.
 
-    The plan gets more time only if something has moved since it was published last: a plan that stands still would be
-    published for ever.
+    The plan gets more time only if a partition has moved since its last publication; otherwise a plan without progress
+    would be published forever.
 
     Args:
         state: Before the publication.
-        plan: The state's plan.
-        published: The same target, as it is now.
-        done: Moves that are made already.
+        plan: Plan of the state.
+        published: The same target, for the present group.
+        done: Moves already made.
     """
     has_moved = plan.status != "open" or plan.done > plan.done_then
     target, sent = published.target, published.sent

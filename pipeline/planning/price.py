@@ -1,12 +1,12 @@
-"""What a move costs: how far a member falls behind its own speed after a plan has given it partitions.
+"""The price of a move: how far a member falls behind its own speed after a plan has given it partitions.
 
 A member that takes a partition may have to fill caches, restore state or open connections, and reads slower until then.
 Its commits show this: it is further behind than before, and minutes later, with the same partitions, it has reached its
 assumed speed. The records that it would have read in that time are the price, in seconds of arrivals in the partitions
 that it got. A member that does not recover shows no price: the partition, or the member, is slow.
 
-If moves are expensive, a plan pays only if its cause lasts. Nobody knows how long it will, so the plan waits until the
-cause has lasted for as long as its moves cost (ski rental; Karlin, Manasse, Rudolph, Sleator, Competitive snoopy
+If moves are expensive, a plan pays only if its cause lasts. How long it will last is unknown, so the plan waits until
+the cause has lasted for as long as its moves cost (ski rental; Karlin, Manasse, Rudolph, Sleator, Competitive snoopy
 caching, 1988), and for twice as long as any lag in this group that disappeared by itself. Cheap moves, and moves of
 unknown price, wait for nothing.
 """
@@ -46,7 +46,7 @@ _FORGOTTEN_MS = 86_400_000
 
 
 def with_takers(state: GroupState, seen: Measured, member: Int32s, *, now_ms: int) -> GroupState:
-    """The state once a plan is published: whoever is given something is watched.
+    """Return the state after a publication: lagwise watches every member that gets partitions.
 
     Args:
         state: Before.
@@ -104,12 +104,12 @@ def with_price(state: GroupState, case: Case) -> GroupState:
 
 
 def price_s_of(state: GroupState, *, now_ms: int) -> float:
-    """What a move costs its taker, seconds of what arrives in the partition; 0 while nothing has been seen of it."""
+    """Return the cost of a move for its taker, in seconds of arrivals in the partition; 0 while unknown."""
     return state.move_price_s if now_ms - state.priced_at_ms < _FORGOTTEN_MS else 0.0
 
 
 def is_expensive(state: GroupState, *, now_ms: int) -> bool:
-    """Whether moves are known to cost more than plans wait anyway."""
+    """Return whether moves are known to cost more than the time that plans wait anyway."""
     return price_s_of(state, now_ms=now_ms) >= _EXPENSIVE_S
 
 

@@ -1,4 +1,4 @@
-"""How far a group has come towards a published target: a plan under way is finished before the next one is made.
+"""Progress of a group towards a published target: a plan under way is finished before the next one is made.
 
 Source: the pinned target of `lag-sticky`; Kafka's cooperative protocol (KIP-429), where a target stays as it is from
 one step to the next.
@@ -26,13 +26,13 @@ _MOST_PARTITIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlanProgress:
-    """How far a group has come towards a target."""
+    """Progress of a group towards a target."""
 
     target: Assignment
     moves: int
     """Partitions whose owner the plan changes."""
     done: int
-    """`moves` less the partitions that are not where the target has them; may be below 0 after a rebalance."""
+    """`moves` less the partitions that are not at their target; may be negative after a rebalance."""
     is_off: bool
     """Some partition is with a member that is neither its old nor its new owner: the group was rebalanced."""
     is_between: bool
@@ -42,14 +42,14 @@ class PlanProgress:
 
     @property
     def is_there(self) -> bool:
-        """Every partition is where the target has it."""
+        """Return whether every partition is at its target."""
         return self.done == self.moves
 
 
 def progress_of(group: Group, plan: PlanState, *, by_broker: bool = False) -> PlanProgress | None:
-    """How far the group has come towards the plan's target.
+    """Return the group's progress towards the plan's target.
 
-    None when the target does not fit the group any more: other members, other partitions, other subscriptions.
+    None if the target no longer fits the group: other members, partitions or subscriptions.
 
     Args:
         group: As it is now.

@@ -1,4 +1,4 @@
-"""Every reason that a decision gives and every cause of a plan's end, to be read in one go.
+"""Every reason of a decision and every cause of a plan's end, in one place.
 
 A reason is one line for the operator, without a period at its end: the cause with the object that it concerns, then,
 after a semicolon, what to do if there is something to do. The group is that of the row. Programs may rely on the
@@ -75,7 +75,7 @@ def paused(by: str, why: str, group_id: str) -> str:
 
 
 def unreadable_subscription(member_id: str, error: str) -> str:
-    """A member's bytes that do not decode."""
+    """A member's subscription bytes cannot be decoded."""
     return f"the subscription of member {member_id} cannot be decoded: {error}; `lagwise quarantine` shows its bytes"
 
 
@@ -109,7 +109,8 @@ def log_offsets_unanswered(partition: str, others: int, error: str) -> str:
 def commit_of_deleted_topic(partition: str, others: int) -> str:
     """The topic was deleted and created again after the commit."""
     return (
-        f"the lag of {_and_more(partition, others)} is unknown: the last commit belongs to a deleted topic of the same "
+        f"the lag of {_and_more(partition, others)} is unknown: the last commit belongs to a deleted topic of the "
+        "same "
         "name; planning resumes when the group commits again"
     )
 
@@ -231,7 +232,7 @@ def guard_cooldown(left_ms: int, length_ms: int) -> str:
 
 
 def guard_headroom(lost: float) -> str:
-    """The lag goes by itself, and the plan would leave less to spare for the next time."""
+    """The lag drains without a plan, and the plan would leave less headroom for the next backlog."""
     return (
         "headroom: the lag drains within minutes by itself, "
         f"and the plan takes {lost:.0%} of its capacity from what the busiest member has to spare"
@@ -245,7 +246,7 @@ def guard_probation(left_ms: int, hurts: int) -> str:
 
 
 def guard_effect(epoch: int) -> str:
-    """A member has lost ground since the last plan, and may go on doing so."""
+    """A member has lost ground since the last plan, and may continue to."""
     return f"effect: a member has lost ground since plan epoch {epoch}; its next commits show whether the plan hurts"
 
 
@@ -271,9 +272,10 @@ def guard_effect_hurt(left_ms: int) -> str:
 
 
 def guard_effect_rests(epoch: int, left_ms: int) -> str:
-    """Plans that no commit calls for come ever less often."""
+    """The pause between needless plans doubles."""
     return (
-        f"effect: no member that gives something is behind at its commits, as before plan epoch {epoch}, which changed "
+        f"effect: no member that gives something is behind at its commits, as before plan epoch {epoch}, which "
+        "changed "
         f"nothing that can be seen; no other plan like it for another {_s(left_ms)}"
     )
 
@@ -326,7 +328,7 @@ def partly_made(made: int, moves: int, cause: str) -> str:
 
 
 def refused(member_id: str, why: str | None) -> str:
-    """A member's own words."""
+    """The member's reason for refusing."""
     return f"member {member_id} refused it: {why or 'it gave no reason'}"
 
 

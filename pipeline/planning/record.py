@@ -29,7 +29,7 @@ def ranges_of(group: Group, chosen: Bools) -> dict[str, str]:
 
 
 def revoked_ranges(group: Group, target: Assignment) -> dict[str, dict[str, str]]:
-    """What the target revokes: member id -> topic -> ranges, without members that keep everything."""
+    """Return what the target revokes: member id -> topic -> ranges, without members that keep everything."""
     holder = group.ownership.holder
     revoked = ranges_by_member(group, np.where(holder != target.member, holder, np.int32(-1)))
     return {member_id: topics for member_id, topics in revoked.items() if topics}
@@ -96,7 +96,7 @@ def _figures(group: Group, assignment: Assignment) -> Figures:
 def to_sent(
     group: Group, target: Target, *, facts: GroupFacts, rules: Rules, epoch: int, now_ms: int, lag: int
 ) -> Sent:
-    """What is sent to publish the target for a group that is `lag` records behind.
+    """Return the record that publishes the target for a group that is `lag` records behind.
 
     Raises:
         ControlRecordTooLargeError: The record is larger than `rules.max_record_bytes`.

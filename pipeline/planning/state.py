@@ -1,6 +1,6 @@
-"""What a decision about a group remembers for the next one.
+"""The memory of decisions about a group.
 
-It stands in the row of each decision, as text: a decision depends on stored rows only.
+The row of each decision holds it as text, so a decision depends only on stored rows.
 """
 
 import json
@@ -19,12 +19,12 @@ Ranges: TypeAlias = Mapping[str, Mapping[str, str]]
 """Member id -> topic -> partition ranges."""
 
 UNSEEN_MS = 600_000
-"""After a longer pause between two decisions nobody knows what held in between."""
+"""After a longer pause between two decisions, the state in between is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spell:
-    """What a member showed while it held the same partitions."""
+    """Figures of a member while it held the same partitions."""
 
     held: Mapping[str, str]
     """Topic -> ranges of partition numbers."""
@@ -41,18 +41,18 @@ class Spell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberRate:
-    """What one member has shown of its capacity."""
+    """Observed capacity of one member."""
 
     rate: float
     """Records/s that it drained at the newest decision."""
     shown: float | None = None
-    """Records/s that it drained when it last had a backlog; None when it never had one."""
+    """Records/s that it drained at its last backlog; None if it never had one."""
     shown_at_ms: int = 0
     """When that was."""
     spells: tuple[Spell, ...] = ()
     """The newest spells in which it showed a speed, the last one last; `shown` is that one's."""
     calm_s: float | None = None
-    """How far behind it usually is at its commits when nothing is wrong, seconds of arrivals; None while unknown."""
+    """Its usual lag at commits when nothing is wrong, in seconds of arrivals; None while unknown."""
     committed_ms: int = 0
     """Its newest commit at the newest decision, by the coordinator's clock; 0 for none."""
     still_since_ms: int = 0
@@ -97,7 +97,7 @@ class Taker:
     lag: float
     """Lag of that at its commits then, records."""
     slow_ms: int = 0
-    """How long it has been further behind than that."""
+    """Time for which it has been further behind than that."""
     read: float = 0.0
     """Records that it has read in this time."""
     seen_ms: int
@@ -109,17 +109,17 @@ class PlanState:
     """The newest published plan of a group, and what became of it."""
 
     epoch: int
-    """Epoch of its newest publication; a plan that goes on is published again."""
+    """Epoch of its newest publication; a plan in progress is published again."""
     base_generation: int
     target: Ranges
     revoked: Ranges
-    """What the plan revokes from each member; a partition without an owner is not in it."""
+    """Partitions that the plan revokes from each member; it omits partitions without an owner."""
     receivers: tuple[str, ...] = ()
     """Members that are given something."""
     unassigned: Ranges = field(default_factory=dict)
     """Reason -> topic -> ranges of the partitions that the target leaves without an owner."""
     moves: int
-    """Partitions that change hands, made or to be made, those that nobody had included."""
+    """Number of partitions that the plan moves, made or open, including those without an owner."""
     published_at_ms: int
     """Time of its first publication."""
     sent_at_ms: int
@@ -129,8 +129,8 @@ class PlanState:
     lag: int
     """Records of the whole group when it was first published."""
     drains: Mapping[str, str] | None = None
-    """What it set out to drain: topic -> ranges of the partitions that its givers held at its first publication, and of
-    those that nobody had. None in a plan of an earlier version."""
+    """Partitions to drain: topic -> ranges of those that its givers held at its first publication, and of those without
+    an owner. None in a plan of an earlier version."""
     drains_lag: int = 0
     """Backlog of these then, records."""
     drain_s: float | None
@@ -153,14 +153,14 @@ class PlanState:
     approved_by: str | None = None
     """Who has approved its target; None for a plan that was published without asking."""
     undo: Ranges = field(default_factory=dict)
-    """What its first publication revoked from each member: where its partitions were before."""
+    """Partitions that its first publication revoked from each member: their owners before the plan."""
     series: int = 1
     """Plans that are judged together with it, itself included: of none before it could be told what it did."""
     is_needless: bool = False
-    """Nobody from whom it takes something was behind at its commits when it was published."""
+    """True if no member from which it takes partitions was behind at its commits when it was published."""
     witnesses: tuple[Witness, ...] = ()
     effect: Effect | None = None
-    """What it did, once it is applied and judged (`judge`)."""
+    """Its effect, once it is applied and judged (`judge`)."""
     effect_why: str | None = None
     effect_at_ms: int = 0
     takes_back: int | None = None
@@ -170,7 +170,7 @@ class PlanState:
 
     @property
     def is_restored(self) -> bool:
-        """Whether the group is brought back to the target after a rebalance, while it helps."""
+        """Return whether the group returns to the target after a rebalance, while the target helps."""
         return self.is_adopted and not self.is_dropped
 
 
@@ -182,13 +182,13 @@ class WaitingPlan:
     unassigned: Ranges = field(default_factory=dict)
     """As in `PlanState`."""
     remarks: tuple[str, ...] = ()
-    """What the strategy and the planner say about the target."""
+    """Remarks of strategy and planner on the target."""
     target_hash: str
     base_hash: str
     """Hash of the group that its moves start from."""
     base_generation: int | None
     since_ms: int
-    """Since when it waits: a plan that expires and is made again with the same hashes waits on."""
+    """Start of its wait, which continues if the plan expires and is made again with the same hashes."""
     valid_until_ms: int
     """Until when it may be approved."""
     needs_calm: bool = False
@@ -196,13 +196,13 @@ class WaitingPlan:
 
     @property
     def hashes(self) -> tuple[str, str]:
-        """What an approval of it names."""
+        """Return the hashes that an approval of it names."""
         return self.target_hash, self.base_hash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupState:
-    """What is remembered of one group."""
+    """Memory of one group."""
 
     generation: int | None = None
     since_ms: int = 0
@@ -218,7 +218,7 @@ class GroupState:
     """Evaluations in a row that have found so."""
     cooldown_until_ms: int = 0
     home: Ranges = field(default_factory=dict)
-    """Where partitions were that are elsewhere by a plan."""
+    """Former owners of partitions that plans have moved."""
     calm_since_ms: int = 0
     """Since when nothing curable is behind; 0 while something is."""
     calm_at_ms: int = 0
@@ -226,7 +226,7 @@ class GroupState:
     hurts: int = 0
     """Plans that hurt, less those that helped since."""
     rests_until_ms: Mapping[str, int] = field(default_factory=dict)
-    """Partitions that a plan moved which hurt, and until when they stay where they are."""
+    """Partitions that a hurtful plan moved, and the time until which they stay where they are."""
     hurt_at_ms: int = 0
     """When a plan was last seen to hurt."""
     probation_until_ms: int = 0
@@ -236,11 +236,11 @@ class GroupState:
     moved_at_ms: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """When plans moved a partition lately: "topic:partition" -> times."""
     rates: Mapping[str, MemberRate] = field(default_factory=dict)
-    """What members have shown, by identity (`capacity.identities`)."""
+    """Observed capacities of members, by identity (`capacity.identities`)."""
     takers: Mapping[str, Taker] = field(default_factory=dict)
     """Members that have been given partitions lately, by member id."""
     move_price_s: float = 0.0
-    """What a move costs its taker, seconds of what arrives in the partition; 0 while unknown."""
+    """Cost of a move for its taker, in seconds of arrivals in the partition; 0 while unknown."""
     priced_at_ms: int = 0
     """When a taker has shown that last."""
     behind_since_ms: Mapping[str, int] = field(default_factory=dict)
@@ -263,11 +263,11 @@ class GroupState:
     waiting: WaitingPlan | None = None
 
     def probation_ends_ms(self, now_ms: int) -> int | None:
-        """When the probation ends that the group is on now; None when it is on none."""
+        """Return when the group's probation ends; None if it is not on probation."""
         return self.probation_until_ms if self.probation_until_ms > now_ms else None
 
     def behind_since(self, now_ms: int) -> Mapping[str, int]:
-        """Members that are behind, and since when; none where decisions have not followed that up to now."""
+        """Return members that are behind, and since when; empty if decisions have not tracked them until now."""
         is_followed = (
             now_ms - self.behind_seen_ms <= UNSEEN_MS and self.rebalanced_at_ms <= self.behind_seen_ms
         )
@@ -303,7 +303,7 @@ def _fields(
 
 
 def from_json(text: str | None) -> GroupState:
-    """The state in the text; that of a new group where there is none, or one of another version."""
+    """Parse the state; without a text, or with one of another version, return that of a new group."""
     try:
         values = json.loads(text) if text else {}
         plan, waiting = values.pop("plan", None), values.pop("waiting", None)

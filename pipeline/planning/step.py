@@ -57,7 +57,7 @@ _NO_GROUP: Mapping[str, Any] = dict.fromkeys(
 DECIDED = t.StructType(
     [*(field for field in PLAN_STATE if field.name not in _LATER), t.StructField("rates", _RATES)]
 )
-"""Columns of `schemas.PLAN_STATE` that hang on one decision alone, and what was learned of the group's members."""
+"""Columns of `schemas.PLAN_STATE` that depend on one decision alone, and the learned rates of the group's members."""
 DECIDED_ARROW = arrow_schema(DECIDED)
 
 LAG_COLUMNS = (
@@ -66,18 +66,18 @@ LAG_COLUMNS = (
     *("lag_at_commit", "least_lag_at_commit", "unconfirmed_reason"),
     *("commit_interval_seconds", "commit_rate", "commit_span_seconds"),
 )
-"""What decisions need of `schemas.PARTITION_LAG`."""
+"""Columns of `schemas.PARTITION_LAG` that decisions need."""
 _UNCONFIRMED = ("group_id", "unconfirmed_reason")
 TOPIC_COLUMNS = (
     *("topic", "partition", "log_start_offset", "log_end_offset", "readable_offset", "last_stable_offset"),
     *("observed_at", "arrival_rate", "error", "deleted_at"),
 )
-"""What decisions need of `schemas.TOPIC_OFFSETS`."""
+"""Columns of `schemas.TOPIC_OFFSETS` that decisions need."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSettings:
-    """What decisions depend on, apart from the tables."""
+    """Inputs of decisions apart from the tables."""
 
     cluster: str
     config: PlanConfig
@@ -95,9 +95,9 @@ class PlanSettings:
     """Partitions of the offsets topic whose groups are provisional."""
     provisional_reason: str | None
     held: str | None = None
-    """Why no group may have a plan now; None when they may."""
+    """Reason why no group may get a plan now; None if groups may."""
     migration: Migration = "unknown"
-    """Whether the brokers would migrate classic groups online."""
+    """Whether brokers migrate classic groups online."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ def subscribed_topics(groups: pa.Table) -> set[str]:
 def make_plans(
     stored: Stored, wanted: Collection[str], settings: PlanSettings, memory: PlanMemory
 ) -> pa.Table:
-    """One row of `DECIDED` for each of these groups that has members or commits, sorted by group.
+    """Return one row of `DECIDED` for each of these groups with members or commits, sorted by group.
 
     Args:
         stored: The tables; rows of other groups may be left out.
@@ -153,13 +153,13 @@ def make_plans(
 
 
 def abstain(wanted: Collection[str], settings: PlanSettings, memory: PlanMemory, *, reason: str) -> pa.Table:
-    """One row of `DECIDED` for each of these groups, sorted: it has no plan, for this reason, and its memory stays.
+    """Return one row of `DECIDED` for each of these groups, sorted: no plan, for this reason, and its memory stays.
 
     Args:
         wanted: Groups that have members or commits.
         settings: See `PlanSettings`.
         memory: Of the decisions before.
-        reason: Why nobody decides about them.
+        reason: Why lagwise does not evaluate them.
     """
     rows = [
         to_row(

@@ -20,26 +20,26 @@ class Published:
     valid_until_ms: int
 
     def is_valid(self, now_ms: int) -> bool:
-        """Whether readers may still act on it."""
+        """Return whether readers may still act on it."""
         return now_ms < self.valid_until_ms
 
     @property
     def hashes(self) -> tuple[str, str]:
-        """What a target of the same content has."""
+        """Return the hashes of target and base, equal for equal contents."""
         return self.target_hash, self.base_hash
 
 
 def next_epoch(published: Published | None, *, least: int) -> int:
-    """Epoch of the next plan of a group: above all that is known of it, and not below `least`.
+    """Return the epoch of a group's next plan: above all known ones, and not below `least`.
 
-    `least` is the clock of the batch in seconds since 1970, so the epochs that a lost table or topic has forgotten lie
-    below it, and none comes back. A second plan within a second goes on from the first.
+    `least` is the clock of the batch in seconds since 1970, so epochs that were lost with a table or topic lie below
+    it and are never reused. A second plan within one second continues from the first.
     """
     return max((published.epoch if published is not None else 0) + 1, least)
 
 
 class Move(NamedTuple):
-    """A partition that changes its owner; `from_member` is None when nobody had it."""
+    """A partition that changes its owner; `from_member` is None if it had none."""
 
     topic: str
     partition: int
@@ -50,7 +50,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What is expected of a group before and after a plan; times in s, None for never and for unknown."""
+    """Expected figures of a group before and after a plan; times in s, None for never and for unknown."""
 
     drain_s_before: float | None = None
     drain_s_after: float | None = None
@@ -61,7 +61,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Target:
-    """What is wanted: an assignment by names, with its figures."""
+    """The wanted assignment by names, with its figures."""
 
     assignment: Assignment
     by_member: Ranges
@@ -83,13 +83,13 @@ class Target:
 
     @property
     def hashes(self) -> tuple[str, str]:
-        """What a published plan of the same content has."""
+        """Return the hashes of a published plan with the same contents."""
         return self.target_hash, self.base_hash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What is decided, and why."""
+    """The decision and its reason."""
 
     decided: Decided
     reason: str | None = None
@@ -97,7 +97,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """What goes to the control topic."""
+    """The record for the control topic."""
 
     epoch: int
     record: str | None
@@ -116,7 +116,7 @@ class Publication:
     generation: int
     at_ms: int
     approved_by: str | None = None
-    """Who has approved it; None when nobody was asked."""
+    """Operator who approved it; None if no approval was needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,14 +126,14 @@ class Decision:
     strategy: str
     base_generation: int | None = None
     target: Target | None = field(default=None, compare=False)
-    """None where there is none to speak of."""
+    """None if the decision has no target."""
     verdict: Verdict
     sent: Sent | None = None
-    """None unless it is published."""
+    """None unless the target is published."""
     plan: PlanState | None = None
-    """What became so far of the plan published before this decision."""
+    """Outcome so far of the plan published before this decision."""
     state: GroupState = FRESH
-    """For the next decision."""
+    """State for the next decision."""
 
     @property
     def decided(self) -> Decided:

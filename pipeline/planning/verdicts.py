@@ -14,7 +14,7 @@ from pipeline.planning.values import Target, Verdict
 
 
 def judged(case: Case, state: GroupState, target: Target) -> tuple[Verdict, GroupState]:
-    """What is decided about the target, and the state with its confirmation counted or its trigger used."""
+    """Return the verdict on the target, and the state with its confirmation counted or its trigger used."""
     unchanged = _why_unchanged(case, state, target)
     if unchanged is not None:
         # A trigger is answered by this reason: it publishes no later plan.
@@ -38,7 +38,7 @@ def _without_trigger(case: Case, state: GroupState) -> GroupState:
 
 
 def wanted_verdict(target: Target) -> Verdict:
-    """To publish the target, with what the strategy and the planner say about it."""
+    """Return the verdict to publish the target, with the remarks of strategy and planner."""
     return Verdict(decided="publish", reason="; ".join(target.assignment.remarks) or None)
 
 
@@ -47,7 +47,7 @@ def _not_now(reason: str, target: Target) -> Verdict:
 
 
 def _why_unchanged(case: Case, state: GroupState, target: Target) -> str | None:
-    """Why there is nothing to publish; None when there is."""
+    """Return why there is nothing to publish; None if there is something."""
     published = case.published
     if not target.moves:
         return reasons.AT_TARGET
@@ -62,9 +62,9 @@ def _why_unchanged(case: Case, state: GroupState, target: Target) -> str | None:
 
 
 def must_be_replaced(case: Case, state: GroupState, target: Target) -> bool:
-    """Whether the published plan must not be followed although the group is where it should be.
+    """Return whether members must not follow the published plan although the group is at its target.
 
-    One for other members cannot be followed, and is welcome when they come back.
+    Other members cannot follow a plan for absent ones, and it is useful when those return.
     """
     published, plan = case.published, state.plan
     if published is None or not published.is_valid(case.now_ms) or case.rules.dry_run:
@@ -77,7 +77,7 @@ def must_be_replaced(case: Case, state: GroupState, target: Target) -> bool:
 
 
 def _is_for_others(case: Case, state: GroupState) -> bool:
-    """Whether the published plan was accepted by members that are not the group's now."""
+    """Return whether members that have left the group had accepted the published plan."""
     plan, published = state.plan, case.published
     if plan is None or published is None or plan.epoch != published.epoch:
         return False
@@ -119,6 +119,6 @@ def _guard(case: Case, state: GroupState, target: Target) -> str | None:
 
 
 def is_out(case: Case, state: GroupState, target: Target) -> bool:
-    """Whether the newest plan on the control topic is the same, and members may still accept it."""
+    """Return whether the newest plan on the control topic is the same, and members may still accept it."""
     is_over = state.plan is not None and state.plan.status in {"refused", "partly", "expired"}
     return case.published is not None and case.published.hashes == target.hashes and not is_over

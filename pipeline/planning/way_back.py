@@ -27,20 +27,20 @@ from pipeline.planning.state import GroupState, PlanState, Ranges
 from pipeline.planning.values import Target
 
 _CALM_MS = 300_000
-"""What a plan was made for is gone when nothing has been behind for so long."""
+"""The cause of a plan is gone when nothing has been behind for so long."""
 _AGAIN_MS = 3_600_000
-"""After so long a way back that ended half-way goes on: members that did not answer have another chance then."""
+"""After this time an incomplete way back resumes: members that did not answer get another chance."""
 _BUSY = 0.7
-"""Share of its capacity that a member may be used by what returns to it; it may be used as much as anybody is now."""
+"""Maximum load of a member to which partitions return, unless another member has a higher load now."""
 _SAME = 0.02
-"""A loss of this share is none: rates are not known any better."""
+"""A loss up to this share does not count: rates are not more exact."""
 
 
 def home_after(state: GroupState, group: Group, target: Target, *, takes_back: bool) -> Ranges:
-    """Where partitions were before plans moved them, once this target is published, too.
+    """Return where partitions were before plans moved them, this target included.
 
-    What the group has assigned anew since the plan before is where it belongs. So is what the target takes back after a
-    plan that hurt: if that was a way back, the same way is not gone again.
+    A partition that the group itself has reassigned since the previous plan is where it belongs. So is one that the
+    target takes back after a plan that hurt: if that plan was a way back, lagwise does not repeat it.
     """
     member = target.assignment.member
     back = _home(state, group)
@@ -54,7 +54,7 @@ def home_after(state: GroupState, group: Group, target: Target, *, takes_back: b
 
 
 def _is_by_plan(group: Group, plan: PlanState) -> Bools:
-    """P entries: is the partition where the plan wants it, or still where it was before the plan."""
+    """Return P entries: True if the partition is at its target, or still where it was before the plan."""
     by_plan: Bools = (group.owner == former_members_of(group, plan.target)) | (
         group.owner == former_members_of(group, plan.undo)
     )
@@ -62,17 +62,17 @@ def _is_by_plan(group: Group, plan: PlanState) -> Bools:
 
 
 def goes_home(state: GroupState, group: Group, target: Target) -> bool:
-    """Whether the target does nothing but give partitions back to the members that had them before plans."""
+    """Return whether the target only gives partitions back to the members that had them before plans."""
     member = target.assignment.member
     moved = member != group.owner
     return bool(moved.any() and (member == _home(state, group))[moved].all())
 
 
 def way_back(case: Case, state: GroupState) -> Assignment | None:
-    """The group put back to where it was; None when there is no reason to, or when that is not to be had now.
+    """Return the target that restores the group; None without a reason to, or if it is not possible now.
 
-    It is looked for again with each decision until it is published, or the group has been rebalanced, and while all
-    partitions have owners: one that is being handed over belongs to nobody.
+    Each decision tries again until the target is published or the group has rebalanced, while all partitions have
+    owners: a partition has none during its hand-over.
     """
     plan, rules = state.plan, case.rules
     if plan is None or rules.dry_run or case.now_ms - state.since_ms < rules.guards.settle_ms:
@@ -88,7 +88,7 @@ def way_back(case: Case, state: GroupState) -> Assignment | None:
 
 
 def _is_over(case: Case, state: GroupState, plan: PlanState) -> bool:
-    """Whether what the plans were made for has been gone for a while, and nothing keeps the group from a plan."""
+    """Return whether the cause of the plans has been gone for a while, and nothing prevents a plan."""
     if not state.home or not (_is_calm(case, state) or price.is_expensive(state, now_ms=case.now_ms)):
         return False
     chosen = strategy(case.rules.strategy)
@@ -139,7 +139,7 @@ def _brought_home(
 def _is_better(group: Group, member: Int32s, *, is_expensive: bool) -> bool:
     """Whether the assignment is more even and makes no member busier or, unless moves are expensive, worse off now.
 
-    The lag that members then have disappears by itself, while an uneven group would meet the next burst without a plan.
+    The lag that members then have drains without a plan, while an uneven group would meet the next burst unprepared.
     """
     if group.capacity is None or _unevenness(group, member) >= _unevenness(group, group.owner):
         return False

@@ -1,4 +1,4 @@
-"""The outbox: what a batch wrote into `plan_state`, to the compacted control topic.
+"""The outbox: sends what a batch wrote into `plan_state` to the compacted control topic.
 
-Imports `planning` and `kafka.errors`. Start with `outbox`; `read_back` says what is to be sent.
+Imports `planning` and `kafka.errors`. Start with `outbox`; `read_back` selects what to send.
 """

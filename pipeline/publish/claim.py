@@ -1,8 +1,8 @@
-"""Who publishes for a cluster: a record on the control topic that drivers of all tables can see.
+"""The claim of a cluster's publisher: a record on the control topic that drivers of all tables can see.
 
-The transactional id lets one producer send at a time; the claim says which tables that producer belongs to, so that a
-driver of other tables, a trial for example, does not take its place unasked. Its key names the group without a name,
-which no consumer group has.
+The transactional id lets one producer send at a time. The claim names the tables of that producer, so that a driver of
+other tables, a trial for example, does not replace it by accident. Its key names the group with an empty id, which no
+consumer group has.
 """
 
 import json
@@ -27,12 +27,12 @@ class Claim:
     root: str
     """Root of the tables, as its host finds them."""
     tables_id: str
-    """Delta's id of the tables: a copy has the same one, tables that are made anew another one."""
+    """Delta's id of the tables: a copy has the same one, re-created tables have another."""
 
     def is_of_same_tables(self, other: "Claim") -> bool:
-        """Whether both publish from the same tables: also after they were lost, or when another host has them now.
+        """Return whether both publish from the same tables, even if these were lost or moved to another host.
 
-        A copy under another path is something else, and so is the same path on another host.
+        A copy under another path does not count as the same, nor does the same path on another host.
         """
         return self.root == other.root and (self.host == other.host or self.tables_id == other.tables_id)
 
@@ -47,7 +47,7 @@ def key_of(cluster: str) -> bytes:
 
 
 def decode(value: bytes | None) -> Claim | None:
-    """The claim in a record; None where there is none that this version can read."""
+    """Return the claim in a record; None without one that this version can read."""
     try:
         told: Mapping[str, Any] = json.loads(value or b"null")["publisher"]
         names = ("owner", "host", "root", "tables_id")
@@ -57,7 +57,7 @@ def decode(value: bytes | None) -> Claim | None:
 
 
 def is_claim(key: bytes | None) -> bool:
-    """Whether a record of the control topic is a claim, of any cluster, and no plan."""
+    """Return whether a record of the control topic is a claim, of any cluster, and not a plan."""
     try:
         return control.decode_key(key or b"")[1] == GROUP
     except DecodeError:

@@ -1,4 +1,4 @@
-"""Publish: what a batch wrote into `plan_state`, read back, to the compacted control topic.
+"""Publish: sends what a batch wrote into `plan_state`, as read back, to the compacted control topic.
 
 The table is the outbox: a batch that runs again sends the same bytes under the same epoch. The producer is
 transactional under one id per cluster, so the broker itself fences a driver that has been replaced, and
@@ -53,8 +53,8 @@ EpochsInTopic: TypeAlias = Callable[[], Mapping[str, int]]
 class Publisher:
     """One transactional producer for the life of the driver.
 
-    Where no plan can be sent, because the leader of the control topic or the transaction coordinator is away, the
-    stream goes on without plans; `unavailable` tries again now and then.
+    If the leader of the control topic or the transaction coordinator is unavailable, the stream continues without
+    plans, and `unavailable` retries from time to time.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class Publisher:
             topic: Control topic.
             cluster: Name of the cluster.
             timeout_s: Of each call.
-            claim: Who publishes; without one nobody is told, and nobody asked.
-            is_dry: No group has a plan published: the producer of another driver is left alone until there is
-                something to send, which can only be what these tables have published before.
-            takes_over: Publish though a driver of other tables does.
+            claim: Claim of this publisher; without one, claims are neither written nor checked.
+            is_dry: No group may publish plans: the producer of another driver is left alone until there is
+                something to send, which can only concern what these tables have published before.
+            takes_over: Publish even if a driver of other tables does.
         """
         self.claim = claim
         self.is_dry = is_dry
@@ -93,12 +93,12 @@ class Publisher:
         self._tried_at_s = -_TRY_EVERY_S
 
     def unavailable(self, unsent: Callable[[EpochsInTopic], Sequence[PlanRecord]]) -> str | None:
-        """Why no plan can be published now; None when one can.
+        """Return why no plan can be published now; None if one can.
 
-        The first call that succeeds fences the producer of an earlier driver, and sends what that one left unsent.
+        The first call that succeeds fences the producer of an earlier driver, and sends the plans that it left unsent.
 
         Args:
-            unsent: Plans that are written down and not on the topic; called when nobody else can write to it.
+            unsent: Stored plans that are not on the topic; called once no other driver can write to it.
 
         Raises:
             AccessRefusedError: This user may not use the transactional id, or read the topic.
@@ -149,8 +149,8 @@ class Publisher:
         Raises:
             FencedError: Another driver has taken over.
             AccessRefusedError: This user may not write to the topic.
-            BrokerUnavailableError: The broker did not take the records. What the topic holds is read before the next.
-            PublishError: It never will: one is larger than the topic allows.
+            BrokerUnavailableError: The broker did not take the records. The topic is read again before the next ones.
+            PublishError: The broker will never take a record: it is larger than the topic allows.
         """
         if not records:
             return

@@ -1,6 +1,6 @@
-"""Read back: what the tables say of plans, of one batch or of all before a start.
+"""Read back: plans as the tables hold them, of one batch or of all batches before a start.
 
-Nothing is published, and nothing remembered between decisions, that was not read from there.
+lagwise publishes, and remembers between decisions, only what it has read from there.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,16 +22,16 @@ _PLAN = ("group_id", "epoch", "target_hash", "base_hash", "valid_until")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
-    """What one batch has decided; by group, sorted."""
+    """Decisions of one batch, by group, sorted."""
 
     plans: Mapping[str, WrittenPlan]
-    """Those to be published."""
+    """Records to publish."""
     states: Mapping[str, str]
     """Column `state` of the rows that have one."""
 
 
 def decisions_of(decisions: pa.Table) -> Decisions:
-    """What is to be published and remembered of the decisions of one batch, rows of `schemas.PLAN_STATE`."""
+    """Return what to publish and remember of one batch's decisions, rows of `schemas.PLAN_STATE`."""
     rows = decisions.select([*_PLAN, "decision", "record", "state"]).sort_by("group_id").to_pylist()
     return Decisions(
         plans={
@@ -44,16 +44,16 @@ def decisions_of(decisions: pa.Table) -> Decisions:
 
 
 class NewestPlans(NamedTuple):
-    """What the history says of the plans before a start, by group."""
+    """Plans before a start, from the history, by group."""
 
     plans: Mapping[str, Published]
     """Plans with the highest epoch."""
     to_send: Mapping[str, WrittenPlan]
-    """Those of them that are to be sent if they never were."""
+    """Plans to send unless they were sent before."""
 
 
 def newest_plans(read: Read, *, now_ms: int) -> NewestPlans:
-    """The plan of the highest epoch of each group.
+    """Return the plan with the highest epoch of each group.
 
     Args:
         read: Rows of `schemas.RECOMMENDATIONS`: some columns, where a condition holds.

@@ -104,7 +104,7 @@ def build_services(
 
 
 def _is_dry(plan: PlanConfig) -> bool:
-    """Whether no group has a plan published."""
+    """Return whether no group may publish plans."""
     return plan.dry_run is True and all(rule.dry_run in {None, True} for rule in plan.groups)
 
 
@@ -118,7 +118,7 @@ def cluster_name(config: Config, found: Cluster) -> str:
 
 
 def build_filters(config: Config, cluster: str) -> Filters:
-    """Which topics, groups and control messages are taken.
+    """Return the filters of topics, groups and control messages.
 
     Args:
         config: Of the job.
@@ -146,8 +146,8 @@ def build_source(services: Services, *, query: str, once: bool, attempts: int) -
     Args:
         services: Of the driver.
         query: Its name (`replay.ReplayContext`).
-        once: Whether the job ends as soon as everything is read.
-        attempts: How often Spark begins a task before it gives the batch up.
+        once: True if the job ends as soon as everything is read.
+        attempts: Attempts per task before Spark fails the batch.
     """
     config, source = services.config, services.config.source
     interval_s = config.trigger.interval_s
@@ -175,7 +175,7 @@ def build_source(services: Services, *, query: str, once: bool, attempts: int) -
 
 
 def tolerance_s(config: Config) -> int:
-    """How long an end that was seen may stay unreached: one that a batch sees is reached by the next one."""
+    """Return the time for which a seen end may stay unreached: the batch after the one that sees it reaches it."""
     return max(config.plan.max_staleness_s, _TOLERATED_INTERVALS * config.trigger.interval_s)
 
 

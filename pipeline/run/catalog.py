@@ -1,4 +1,4 @@
-"""The tables by name for others: in the catalog of the job's session, where the configuration names a database."""
+"""The tables by name for other programs: in the catalog of the job's session, if the configuration names a database."""
 
 import logging
 
@@ -17,10 +17,10 @@ log = logging.getLogger(__name__)
 def register_tables(spark: SparkSession, config: TablesConfig) -> None:
     """Register the tables, which exist, in `tables.catalog`; nothing without it.
 
-    Lag and plans do not need the catalog: a metastore that is away is reported and not waited for.
+    Lag and plans do not need the catalog: an unavailable metastore is reported and not waited for.
 
     Raises:
-        ConfigError: A table of such a name is there and lies elsewhere.
+        ConfigError: A table of that name exists at another location.
     """
     database = config.catalog
     if not database:

@@ -1,4 +1,4 @@
-"""What lasts from batch to batch: session, services, and what one batch leaves for the next."""
+"""The state that lasts from batch to batch: session, services, and what one batch leaves for the next."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -25,11 +25,11 @@ from pipeline.tables.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What steps work with: the configuration, the tables, the cluster; made at each start, the same until the next."""
+    """Configuration, tables and cluster for the steps; created at each start, constant until the next."""
 
     config: Config
     is_once: bool = False
-    """Plan with the first batch by which the offsets topic has been read, whatever the interval says."""
+    """True to plan with the first batch that completes the offsets topic, whatever the interval."""
     cluster: str
     """Name of the cluster in tables and records."""
     cluster_id: str = ""
@@ -47,9 +47,9 @@ class Services:
     configs: TopicConfigs
     """Settings of the topics that the job reads, and of the control topic."""
     migration: Callable[[], Migration] = lambda: "unknown"
-    """Whether the brokers would migrate a classic group online, now or a moment ago."""
+    """Whether brokers migrate classic groups online, now or a moment ago."""
     retention: Callable[[Iterable[str]], Mapping[str, int]] = lambda _topics: {}
-    """How long topics keep their records, in ms, where that is known and time alone decides."""
+    """Retention of topics in ms, if it is known and depends only on time."""
     ghosts: GhostHunt
     confirmations: Confirmations
     publisher: Publisher
@@ -58,11 +58,11 @@ class Services:
 
 @dataclass(slots=True, kw_only=True)
 class ReadProgress:
-    """What one batch leaves for the next about the partitions that it reads."""
+    """State of the read partitions that one batch leaves for the next."""
 
     readiness: Readiness
     stamp: Stamp | None = None
-    """The newest of `partition_lag`; it says how far each partition was read."""
+    """Newest stamp of `partition_lag`, with the position in each partition."""
     has_doubtful: bool = True
     """Some row may be unconfirmed (`unconfirmed_reason`); it is known only when the tables were asked."""
     rereads_logged_ms: int = 0
@@ -100,6 +100,6 @@ class Driver:
         return int(self.spark.sparkContext.defaultParallelism)
 
     def describe(self, batch_id: int, doing: str) -> None:
-        """Name the jobs that follow, for whoever looks at Spark, at the driver's health, or at why they failed."""
+        """Name the jobs that follow, for Spark's page, the driver's health and error messages."""
         self.monitor.does(doing)
         self.spark.sparkContext.setJobDescription(f"batch {batch_id} · {doing}")

@@ -1,4 +1,4 @@
-"""What Spark would wait for without end: executors that do not come, and a process of its source that hangs."""
+"""Conditions that Spark would wait for forever: missing executors, and a hanging process of its source."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ _TIMEOUT_S = 2.0
 
 
 class ExecutorWatch:
-    """Looks now and then whether tasks that wait have anybody to run them."""
+    """Checks from time to time whether waiting tasks have executors."""
 
     def __init__(
         self, spark: SparkSession, monitor: Monitor, clock_s: Callable[[], float] = time.monotonic
@@ -34,7 +34,7 @@ class ExecutorWatch:
 
         Args:
             spark: Session.
-            monitor: Is told.
+            monitor: Receives the findings.
             clock_s: A clock that only goes forward.
         """
         self._spark = spark
@@ -57,7 +57,7 @@ class ExecutorWatch:
             self._say(now_s - self._since_s)
 
     def is_starved(self) -> bool:
-        """Whether a job is at work on a cluster, and there is no executor."""
+        """Return whether a job runs on a cluster without executors."""
         context = self._spark.sparkContext
         if is_local(context.master or "local") or not context.statusTracker().getActiveJobsIds():
             return False
@@ -65,7 +65,7 @@ class ExecutorWatch:
         return int(_jvm_context(context).getExecutorMemoryStatus().size()) <= 1
 
     def cancel(self) -> None:
-        """End the jobs that nobody runs: the batch fails, and runs again after the next start."""
+        """Cancel jobs without executors: the batch fails, and runs again after the next start."""
         log.warning("the current batch is abandoned: it has no executors, and the driver was asked to stop")
         self._spark.sparkContext.cancelAllJobs()
 
@@ -104,7 +104,7 @@ def kill_source(spark: SparkSession, *, silent_s: float) -> None:
 
 
 def asked_of(spark: SparkSession) -> str:
-    """What Spark asks for each executor."""
+    """Return the resources that Spark requests for each executor."""
     given = dict(spark.sparkContext.getConf().getAll())
     memory, cores = given.get("spark.executor.memory", "1g"), given.get("spark.executor.cores", "all")
     overhead = given.get("spark.executor.memoryOverhead")
@@ -112,11 +112,11 @@ def asked_of(spark: SparkSession) -> str:
 
 
 def workers_of(master: str, *, page_port: str) -> str:
-    """What the workers of a standalone cluster have, as its master's page tells; where else to look, if it does not.
+    """Describe the free resources of a standalone cluster from its master's page; otherwise name where to look.
 
     Args:
         master: `spark.master`.
-        page_port: `spark.master.ui.port`, which masters tell nobody.
+        page_port: `spark.master.ui.port`, which masters do not report.
     """
     if not master.startswith("spark://"):
         return f"see the page of the cluster's manager ({master})"

@@ -1,4 +1,4 @@
-"""The job: configuration in, a running stream out; for ever, or until the offsets topic was read (`once`)."""
+"""The job: configuration in, a running stream out; forever, or until the offsets topic was read (`once`)."""
 
 import logging
 import threading
@@ -116,11 +116,11 @@ class Job:
         self._failures = 0
         """Failures of the query in a row, without a batch in between."""
         self._refusals = 0
-        """How often in a row the cluster has refused this user."""
+        """Refusals of this user by the cluster, in a row."""
         self._is_topic_refused = False
         """Whether it has refused to let this user read the offsets topic."""
         self._waits = 0
-        """For the cluster, in a row, without a batch in between."""
+        """Waits for the cluster in a row, without a batch in between."""
         self._owned: tuple[Store, str] | None = None
         """The tables as this process has taken them over last, and its name; what followed may have failed."""
         self._runner: query.Runner | None = None
@@ -132,11 +132,11 @@ class Job:
         )
 
     def run(self) -> None:
-        """Run until `stop` is set; a cluster that is away is waited for, whether at start or later.
+        """Run until `stop` is set; wait for an unavailable cluster, at the start or later.
 
         Raises:
-            PipelineError: What waiting does not cure, such as another driver that took over, or a cluster that has
-                refused this user several times in a row, or a query that failed so often without a batch in between.
+            PipelineError: Waiting does not help: another driver took over, the cluster refused this user several times
+            in a row, or the query failed as often without a batch in between.
         """
         check_places(
             self.config.tables, master=master_of(resolve(self.config.spark)), ships_code=is_submitted()

@@ -1,8 +1,7 @@
 """Entry of spark-submit: `spark-submit … pipeline/run/main.py --config lagwise.toml [--once | --standby]`.
 
-Exit status: 0 stopped, 1 failed (the reason is the last line), 3 `--once` could not read everything in time,
-or nothing more for a minute, 4 another driver has taken over the tables; 0 then, too, where YARN would start this one
-again.
+Exit status: 0 stopped, 1 failed (the last line gives the reason), 3 `--once` could not read everything in time, or read
+nothing for a minute, 4 another driver has taken over the tables; that case is 0 if YARN would restart this driver.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Memory: up to where Kafka was read, as the tables have it, and whether that is still true.
+"""Memory: the positions in Kafka that the tables hold, and whether they are still valid.
 
-One question at each start and after each failure of the query. What it cannot see (a log that was truncated, one that
-was away for too long) is seen partition by partition before each batch (`positions.choose_spans`). When the answer is
-no, everything is read again from the start, and rows are provisional until that is done; epochs, orders and history
-stay, and nobody has to delete anything.
+The check runs at each start and after each failure of the query. What it cannot see (a truncated log, one that was
+unavailable for too long) is checked per partition before each batch (`positions.choose_spans`). If the positions are
+invalid, everything is read again from the start, and rows are provisional until the end is reached; epochs, orders and
+history stay, and nothing has to be deleted by hand.
 """
 
 import logging
@@ -20,7 +20,7 @@ _TABLE = "partition_lag"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What a driver starts from."""
+    """State that a driver starts from."""
 
     stamp: Stamp | None
     """Stamp of the newest batch; None if there was none."""
@@ -43,7 +43,7 @@ class Memory:
 
 
 def recall(store: Store, *, cluster_id: str, filters: str) -> Memory:
-    """What the tables say, held against the cluster and the filters of today."""
+    """Return the state in the tables, checked against the present cluster and filters."""
     stamp = store.stamp(_TABLE)
     if stamp is None:
         return Memory(stamp=None, doubt=None, is_new_cluster=False)
@@ -56,7 +56,7 @@ def recall(store: Store, *, cluster_id: str, filters: str) -> Memory:
 
 
 def doubt(stamp: Stamp, *, cluster_id: str, filters: str, versions: Mapping[str, int]) -> str | None:
-    """Why the positions of a stamp do not count; None when they do.
+    """Return why the positions of a stamp are invalid; None if they are valid.
 
     Args:
         stamp: Of the newest batch.

@@ -1,7 +1,7 @@
-"""The Python that Spark starts next to the driver for a source in Python: that of executors, by the same path.
+"""The Python that Spark starts next to the driver for a Python source: it has the same path as that of executors.
 
-Spark knows one path for both. The Python of executors that were sent an environment is relative to their working folder
-(`./environment/bin/python`), and a driver that is no container of YARN was sent none.
+Spark has one path for both. For executors with a shipped environment, the path is relative to their working folder
+(`./environment/bin/python`); a driver outside a YARN container has no such environment.
 """
 
 import logging
@@ -28,7 +28,8 @@ def provide(python: str) -> None:
     environment, *inside = Path(python).parts
     if inside != ["bin", "python"]:
         raise ConfigError(
-            f"no {python} on this host: Spark starts the executors' Python on the driver's host, too; install it here "
+            f"no {python} on this host: Spark starts the executors' Python on the driver's host, too; install it "
+            "here "
             "at the same path, or name another one in PYSPARK_PYTHON"
         )
     link = Path(environment)

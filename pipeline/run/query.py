@@ -43,9 +43,9 @@ _COMMIT_POLL_S = 0.05
 _SHOWN_S = 0.01
 _LATE_SAID_EVERY_S = 600
 _CALLED = "Py4JJavaError: An error occurred while calling"
-"""How py4j names whatever the JVM has thrown."""
+"""Pattern of py4j's name for a JVM exception."""
 _LOST = re.compile(r"most recent failure: (?:Lost task .*?\): )?(.+)")
-"""What Spark says of the last attempt of a task for which it gives a job up."""
+"""Pattern of Spark's message about the last attempt of a task that failed its job."""
 _TRACE = "Traceback (most recent call last):"
 _FRAME = re.compile(r"^.* terminated with exception: |^Caused by: | SQLSTATE: \w+$")
 
@@ -67,7 +67,7 @@ class Report(BatchFigures):
     is_overdue: bool
     """It is not, and the start-up deadline has passed."""
     records_left: int
-    """How many the limit of a batch leaves for those to come, which begin at once."""
+    """Records beyond the limit of this batch, for the next batches, which begin at once."""
     has_read: bool
     """It came further in some log."""
     waited_s: float
@@ -96,14 +96,14 @@ class Runner:
         self.on_batch = on_batch
         self.on_outage = on_outage
         self.between_batches = threading.Lock()
-        """Held while a batch runs; whoever stops the query waits for it."""
+        """Held while a batch runs; stopping the query waits for it."""
         self.stop = stop
         """A batch that begins when it is set gives up before it has done anything."""
         self.ended = threading.Event()
-        """Ends this query alone: another one follows."""
+        """Ends only this query: another one follows."""
         self.failure: BaseException | None = None
         self.failed_at: str | None = None
-        """What the batch that failed was at, where it has said so."""
+        """Activity of the failed batch, if reported."""
         self.last_batch_at_s = time.monotonic()
         self.last_batch_id: int | None = None
         self._late_said_at_s = -math.inf
@@ -202,7 +202,7 @@ class Runner:
 def start(
     spark: SparkSession, runner: Runner, *, checkpoint: str, options: Mapping[str, str]
 ) -> StreamingQuery:
-    """Start the query; the first batch runs at once, and when the others do is the source's choice.
+    """Start the query; the first batch runs at once, and the source schedules the others.
 
     Args:
         spark: Session.
@@ -246,9 +246,9 @@ def _located(checkpoint: str) -> str:
 
 
 def set_checkpoint_aside(spark: SparkSession, checkpoint: str, *, at_ms: int) -> None:
-    """Rename a checkpoint that Spark cannot go on with, so that the next start makes a new one.
+    """Rename a checkpoint that Spark cannot continue from, so that the next start creates a new one.
 
-    Nothing is lost with it: it numbers batches, and what was read stands in the tables.
+    Nothing is lost: it only numbers batches, and the tables hold what was read.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Hadoop's file systems have no other door in PySpark
     names = (checkpoint, f"{checkpoint}.{at_ms}")
@@ -270,18 +270,18 @@ def watch(
     hung_s: float = math.inf,
     is_outdated: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Return when the query was stopped between two batches: `runner.stop` was set, or another query is to follow.
+    """Return when the query was stopped between two batches: `runner.stop` was set, or another query must follow.
 
     Args:
         query: Begun.
         runner: Of its batches.
-        executors: Are looked at now and then.
-        interval_s: From one batch to the next.
-        hung_s: The process that chooses batches has ended itself by then, unless it hangs as a whole: it is killed.
-        is_outdated: Whether another query is to follow.
+        executors: Checked from time to time.
+        interval_s: Time from one batch to the next.
+        hung_s: Time after which the process that chooses batches has ended itself; one that hangs is killed.
+        is_outdated: Returns whether another query must follow.
 
     Raises:
-        PipelineError: What a batch raised.
+        PipelineError: A batch raised it.
         StreamingQueryException: The query ended for another reason.
     """
     warned_at_s = killed_at_s = 0.0
@@ -337,7 +337,7 @@ def _has_ended(query: StreamingQuery, runner: Runner) -> bool:
 
 
 def cause_of(error: StreamingQueryException) -> str:
-    """The line of a failed query's message that says what happened: it holds plans and traces besides."""
+    """Return the line with the cause from a failed query's message, which also holds plans and traces."""
     lines = [line.strip() for line in str(error).splitlines()]
     causes = [
         line

@@ -19,25 +19,25 @@ _LISTED_PARTITIONS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """An end offset that was seen, and has to be reached."""
+    """An end offset that must be reached."""
 
     end: int
     due_ms: int
     """Time from which the partition counts as behind."""
     is_first: bool
-    """The one to be reached before anything is known of the partition."""
+    """The end to reach before anything is known about the partition."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Readiness:
-    """The end offsets that have to be reached, at start and ever after."""
+    """The end offsets that must be reached, at the start and later."""
 
     topic: str
     started_at_ms: int
     deadline_s: int
-    """From the start to `is_overdue`."""
+    """Time from the start to `is_overdue`."""
     tolerance_s: int
-    """How long after the start an end that was seen may stay unreached."""
+    """Time for which a seen end may stay unreached after the start."""
     _targets: dict[int, _Target] = field(default_factory=dict)
     _unanswered: dict[int, str] = field(default_factory=dict)
 
@@ -49,7 +49,7 @@ class Readiness:
         reread: Collection[int] = (),
         now_ms: int,
     ) -> None:
-        """Take in what a batch has seen and read.
+        """Record what a batch has seen and read.
 
         Args:
             answers: Of the leaders of all partitions, before the batch has read.
@@ -72,7 +72,7 @@ class Readiness:
                 self._targets[number] = _Target(end=end.high, due_ms=due_ms, is_first=False)
 
     def behind(self, offsets: Mapping[int, int], now_ms: int) -> dict[int, int | None]:
-        """Records still to be read, for the partitions whose groups cannot be trusted; null where nobody knows."""
+        """Return the unread records of partitions whose groups cannot be trusted; null if unknown."""
         left = {
             number: target.end - offsets.get(number, 0)
             for number, target in self._targets.items()
@@ -82,7 +82,7 @@ class Readiness:
         return dict(sorted((behind | dict.fromkeys(self._unanswered)).items()))
 
     def reason(self, behind: Mapping[int, int | None], now_ms: int) -> str | None:
-        """Why rows are provisional, in words; null when none are."""
+        """Return why rows are provisional; null if none are."""
         parts = [*self._why_unanswered(), *self._why_unread(behind, now_ms)]
         return "; ".join(parts) or None
 
@@ -125,7 +125,7 @@ class Readiness:
         return len(self._targets.keys() | self._unanswered.keys())
 
     def is_overdue(self, now_ms: int) -> bool:
-        """Whether the deadline of `start.deadline_s` has passed."""
+        """Return whether the deadline of `start.deadline_s` has passed."""
         return now_ms - self.started_at_ms > self.deadline_s * 1000
 
 

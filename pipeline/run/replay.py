@@ -30,7 +30,7 @@ _WRITTEN = (
 
 @dataclass(slots=True, kw_only=True)
 class ReplayContext:
-    """Which query the batches belong to, and how far its clock is."""
+    """The query that the batches belong to, and the position of its clock."""
 
     query: str = field(default_factory=lambda: uuid4().hex)
     """Name of this query: what was chosen for another one may be old."""
@@ -39,14 +39,14 @@ class ReplayContext:
     passed_over: int = 0
     """Batches of this query in a row that were chosen from other tables than the driver knows."""
     is_first: bool = True
-    """No batch has gone through all steps since the start: the next one looks back (`Past`)."""
+    """True until a batch has completed all steps since the start: the next one looks back (`Past`)."""
     is_new_cluster: bool = False
     """Until then: the tables are still about another cluster that had this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """What the tables hold when the first batch after a start begins; no later one has any, nor can have run before."""
+    """Contents of the tables when the first batch after a start begins; only that batch can have run before."""
 
     stamps: Mapping[str, Stamp] = field(default_factory=dict)
     """The newest of each table that has one."""
@@ -62,24 +62,24 @@ class Past:
 
     @property
     def decided_at_ms(self) -> int:
-        """Clock of the newest batch in `plan_state`; 0 when there is none."""
+        """Return the clock of the newest batch in `plan_state`; 0 if there is none."""
         decided = self.stamps.get("plan_state")
         return decided.at_ms if decided is not None else 0
 
 
 def look_back(store: Store) -> Past:
-    """What the tables hold when the first batch after a start begins."""
+    """Read what the tables hold when the first batch after a start begins."""
     return Past(stamps={name: stamp for name in _WRITTEN if (stamp := store.stamp(name))})
 
 
 def why_passed_over(
     offset: SourceOffset, newest: Stamp | None, begun: Stamp | None, *, query: str, cluster_id: str
 ) -> str | None:
-    """Why the batch of an offset must not write; None when it may.
+    """Return why the batch of an offset must not write; None if it may.
 
-    It was chosen from another state of the tables: the checkpoint, or the tables, are a copy from before, or come from
-    elsewhere. Or it was chosen for a query before this one, which never began it: what the leaders said then may be a
-    week old. The next batch is chosen from the tables, and now, so nothing is missed.
+    Either it was chosen from another state of the tables: the checkpoint or the tables are an older copy, or come from
+    another place. Or it was chosen for an earlier query that never began it, so the leaders' answers may be a week old.
+    The next batch is chosen now from the tables, so nothing is lost.
 
     Args:
         offset: Of the batch.

@@ -24,6 +24,6 @@ def of_cluster(cluster: str, rows: pa.Table) -> pa.Table:
 
 
 def remembered_topics(stored: pa.Table, *, at_ms: int, keep_days: int) -> pa.Table:
-    """The stored rows, less those of partitions gone for a number of days: topics come and go for ever."""
+    """Drop stored rows of partitions that were deleted some days ago, because topics come and go."""
     oldest = moment(at_ms - keep_days * _DAY_MS)
     return stored.filter(pc.fill_null(pc.greater_equal(stored["deleted_at"], oldest), True))

@@ -69,7 +69,7 @@ _LOCAL = "local[*,4]"
 _PYTHON_MIB_A_CORE = 1536
 """Memory that one task needs to fold a full range, including what Spark itself adds to the heap."""
 _OVERHEAD_FACTORS = ("spark.executor.memoryOverheadFactor", "spark.kubernetes.memoryOverheadFactor")
-"""Spark takes no notice of them where a size is given."""
+"""Spark ignores them if a size is given."""
 _OF_THIS_COMMAND = {
     "spark.master": _LOCAL,
     "spark.driver.memory": "2g",
@@ -93,11 +93,11 @@ _LOG4J = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properti
 
 
 def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -> SparkSession:
-    """The session of the job, whose tasks run Python; as `start_session`.
+    """Start the session of the job, whose tasks run Python, as `start_session` does.
 
     Raises:
         MissingDependencyError: As `start_session`.
-        ConfigError: This host has no Python where executors have theirs.
+        ConfigError: This host has no Python at the path of the executors' Python.
     """
     session = start_session(settings, jars=jars)
     python_of_spark.provide(session.sparkContext.pythonExec)
@@ -110,10 +110,10 @@ def start_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
 
     Args:
         settings: `spark.*` properties of the configuration.
-        jars: Jar files to put on the driver's class path; empty under spark-submit, which brings them.
+        jars: Jar files for the driver's class path; empty under spark-submit, which ships them.
 
     Raises:
-        MissingDependencyError: This is no Spark that lagwise runs on.
+        MissingDependencyError: lagwise does not run on this version of Spark.
     """
     if _SPARK not in _SPARKS:
         raise MissingDependencyError(
@@ -140,7 +140,7 @@ def start_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
 
 
 def properties(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """What the session is told: what the job relies on, then the settings; defaults where nobody says otherwise.
+    """Return the properties of the session: those that the job relies on, then the settings, then defaults.
 
     Args:
         settings: Of the configuration.
@@ -157,7 +157,7 @@ def properties(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[st
 
 
 def submitted() -> dict[str, str]:
-    """What spark-submit was given; nothing where this process was started without it."""
+    """Return the properties of spark-submit; empty if this process was started without it."""
     if not is_submitted():
         return {}
     # The JVM is there and knows it; a session that is there to ask would have taken executors already.
@@ -166,7 +166,7 @@ def submitted() -> dict[str, str]:
 
 
 def has_ended(session: SparkSession) -> bool:
-    """Whether Spark has stopped beneath the job, or its JVM is gone."""
+    """Return whether Spark has stopped under the job, or its JVM is gone."""
     try:
         return bool(session.sparkContext._jsc.sc().isStopped())  # noqa: SLF001 - pyspark does not tell it otherwise
     except (Py4JError, OSError):
@@ -174,7 +174,7 @@ def has_ended(session: SparkSession) -> bool:
 
 
 def attempts_of_tasks(session: SparkSession) -> int:
-    """How often Spark begins a task before it gives its job up."""
+    """Return the attempts per task before Spark fails its job."""
     local = re.fullmatch(r"local(?:\[[^,\]]*(?:,\s*(\d+)\s*)?\])?", session.sparkContext.master or "")
     if local is not None:
         return int(local[1] or 1)
@@ -182,12 +182,12 @@ def attempts_of_tasks(session: SparkSession) -> int:
 
 
 def is_submitted() -> bool:
-    """Whether spark-submit has started this process."""
+    """Return whether spark-submit has started this process."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def is_driver_of_yarn() -> bool:
-    """Whether YARN has started this process, in cluster mode."""
+    """Return whether YARN has started this process, in cluster mode."""
     given = submitted()
     return (given.get("spark.master"), given.get("spark.submit.deployMode")) == ("yarn", "cluster")
 

@@ -1,11 +1,11 @@
-"""Source: commits, members and log ends for anyone's query or notebook, without the tables of a job.
+"""Source: commits, members and log ends for any query or notebook, without the tables of a job.
 
     spark.dataSource.register(LagwiseSource)
     spark.read.format("lagwise").option("kafka.bootstrap.servers", "broker:9092").load()
     spark.readStream.format("lagwise").option("kafka.bootstrap.servers", "broker:9092").load()
 
-Reading begins at the start of the offsets topic. A log whose leader does not answer, or a read that comes short, fails
-the batch and says why: nothing here remembers what was left out.
+Reading begins at the start of the offsets topic. A silent leader or a short read fails the batch with the
+cause: nothing here remembers skipped records.
 """
 
 import math
@@ -92,7 +92,7 @@ def _interval_s(given: str) -> float:
 
 
 class _Alone:
-    """What the two readers have in common."""
+    """Common base of the two readers."""
 
     def __init__(self, settings: SourceSettings) -> None:
         """Nothing is asked; tasks have a copy of this."""
@@ -131,7 +131,7 @@ class _Alone:
         """Rows of one part; runs in a task.
 
         Raises:
-            BrokerUnavailableError: Something could not be read to where the batch ends.
+            BrokerUnavailableError: A log could not be read up to the end of the batch.
         """
         part = cast("Part", partition)
         ends = {span.key: span.end for span in part.spans}
@@ -151,7 +151,7 @@ class AloneReader(_Alone, DataSourceReader):
 
 
 class AloneStreamReader(_Alone, DataSourceStreamReader):
-    """What is there, and then what comes; an offset says how far each log is read."""
+    """Existing records first, then new ones; an offset holds the position in each log."""
 
     def __init__(self, settings: SourceSettings) -> None:
         """The first batch is due now."""
@@ -165,7 +165,7 @@ class AloneStreamReader(_Alone, DataSourceStreamReader):
         return {}
 
     def latestOffset(self, start: object = None, limit: object = None) -> dict[str, Any]:  # noqa: ARG002, N802
-        """Where the logs end, asked for once in an interval.
+        """Return the log ends, asked for once per interval.
 
         Args:
             start: Given by Spark from 4.2 on.
@@ -203,7 +203,7 @@ class AloneStreamReader(_Alone, DataSourceStreamReader):
 
 
 def _require_read(row: Mapping[str, Any], end: int | None) -> None:
-    """Make sure that a span was read to its end, and that the list of topics was got.
+    """Check that a span was read to its end, or that the brokers listed their topics.
 
     Args:
         row: Of kind `read` or `listing`.

@@ -59,7 +59,7 @@ class StreamReader(DataSourceStreamReader):
         return {}
 
     def latestOffset(self, start: Json | None = None, limit: object = None) -> Json:  # noqa: ARG002, N802
-        """What the next batch reads; `start` while it is not due, by which Spark begins none.
+        """Return the offset of the next batch; `start` while none is due, so that Spark begins none.
 
         Args:
             start: End of the batch before; not given by Spark before 4.2.
@@ -72,7 +72,7 @@ class StreamReader(DataSourceStreamReader):
         return self._newest
 
     def reportLatestOffset(self) -> Json:  # noqa: N802
-        """What Spark shows as the newest offset: the last that was chosen, without asking anybody."""
+        """Return the newest offset for Spark's progress: the last one chosen, without asking a broker."""
         return self._newest
 
     def partitions(self, start: Json, end: Json) -> list[InputPartition]:  # noqa: ARG002 - the tables say the start

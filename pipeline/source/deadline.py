@@ -1,7 +1,7 @@
-"""Source: deadlines of what may hang where no exception comes: a client, a mount, a plan.
+"""Source: deadlines for work that may hang without an exception: a client, a mount, a plan.
 
-The process is ended when one has passed, by a thread that needs no interpreter: the client may hold its lock. Spark
-then tries the task again, or ends the query, which the driver starts again.
+When a deadline passes, a thread that does not need the interpreter ends the process: the client may hold the
+interpreter's lock. Spark then retries the task, or ends the query, which the driver restarts.
 """
 
 import faulthandler
@@ -12,9 +12,9 @@ from typing import TypeVar
 T = TypeVar("T")
 
 CLIENT_S = 60.0
-"""What a client may need in addition to the brokers' time, on a busy machine."""
+"""Time that a client may need in addition to the brokers' time, on a busy machine."""
 TABLES_S = 600.0
-"""What a task may need for its tables; it usually takes seconds."""
+"""Time that a task may need for its tables; it usually takes seconds."""
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def within(others_s: float) -> Iterator[None]:
 
 
 def each_within(others_s: float, pieces: Iterator[T]) -> Iterator[T]:
-    """The pieces; `within` holds for each of them alone, and not for whoever takes them."""
+    """Yield the pieces under a deadline that covers producing each piece, not consuming it."""
     while True:
         with within(others_s):
             piece = next(pieces, None)

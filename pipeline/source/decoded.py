@@ -61,7 +61,7 @@ class Decoded:
         return Decoded((*newest, *rest))
 
     def newest_log_ends(self) -> "Decoded":
-        """The same rows, with only the newest answer for a partition whose log end several tasks have asked for."""
+        """Keep only the newest answer for a partition whose log end several tasks asked for."""
         rows = self.tables[_LOG_ENDS]
         (of_row,) = codes(PARTITION_KEY, rows)
         if len(np.unique(of_row)) == rows.num_rows:
@@ -84,7 +84,7 @@ class Decoded:
 
 
 def decoded_of(batches: Iterable[pa.RecordBatch]) -> Decoded:
-    """The rows of `decode.rows`, each batch of one family."""
+    """Return the rows of `decode.rows`; each batch is of one family."""
     found: list[list[pa.RecordBatch]] = [[] for _ in _SCHEMAS]
     for batch in batches:
         if batch.num_rows:
@@ -120,7 +120,7 @@ _PACKED = pa.schema([("family", pa.int32()), ("rows", pa.binary())])
 
 
 def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows as `PACKED`; runs in a task.
+    """Pack the rows as `PACKED`; runs in a task.
 
     Spark sets aside room in every column for every row, null or not: half a kilobyte for a commit, of which it holds
     several copies on the driver. Packed it is 30 to 80 bytes.
@@ -140,7 +140,7 @@ def unpack(given: pa.Table) -> Decoded:
 
 
 def of_rows(rows: pa.Table) -> Decoded:
-    """The rows as Spark has them, each kind with its columns alone."""
+    """Split Spark's rows by kind, each with only its own columns."""
     tables = []
     for number, schema in enumerate(_SCHEMAS):
         kinds = [kind for kinds, _ in (_FAMILIES[number : number + 1] or _FAMILIES) for kind in kinds]

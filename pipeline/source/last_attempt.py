@@ -7,10 +7,10 @@ from pyspark import TaskContext
 
 
 def failures_before_last(attempts: int) -> int | None:
-    """How often this task has failed, if this is its last attempt; None for the attempts before, and an only one.
+    """Return the number of failures before this attempt if it is the last one; None for earlier or single attempts.
 
     Args:
-        attempts: How often Spark begins a task before it gives its job up.
+        attempts: Attempts per task before Spark fails the job.
     """
     context = TaskContext.get()
     number = 0 if context is None else context.attemptNumber()

@@ -1,7 +1,7 @@
-"""Source: the offset of a batch, by which Spark knows what it reads: a span of each log, and what it was chosen from.
+"""Source: the offset of a batch, as Spark stores it: the span of each log to read, and the state it was chosen from.
 
-It is JSON in Spark's checkpoint and in its progress. The tables stay the truth: where a span begins is where the newest
-stamp of `partition_lag` says that reading has come to, not where the offset before it ends.
+It is JSON in Spark's checkpoint and in its progress. The tables stay the truth: a span begins at the position in
+the newest stamp of `partition_lag`, not at the end of the previous offset.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ Json: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOffset:
-    """What one batch reads."""
+    """Spans that one batch reads, and the state they were chosen from."""
 
     tick: int
     """Names the batch: when it was chosen, in ms since 1970, and later than that of any batch before it."""
@@ -33,7 +33,7 @@ class SourceOffset:
     """Name and text of the `PipelineError` for which nothing could be chosen."""
 
     def to_json(self) -> Json:
-        """What `from_json` reads back; one entry for each log, which Spark shows."""
+        """Return the JSON for `from_json`, with one entry per log, which Spark shows."""
         read = self.intake
         spans = {span.key: span for span in read.spans}
         ends = {key: answer for key, answer in self.answers.items() if isinstance(answer, End)}
@@ -53,7 +53,7 @@ class SourceOffset:
 
 
 def from_json(given: Json) -> SourceOffset | None:
-    """The offset that `to_json` wrote; None for one of another source, which an earlier version had."""
+    """Parse the output of `to_json`; None for an offset of another source, from an earlier version."""
     if "made_from" not in given:
         return None
     logs, failure = _flat(given["logs"]), given["failure"]

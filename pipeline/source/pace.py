@@ -13,7 +13,7 @@ def due_after(due: float, begun: float, interval: float) -> float:
 
 
 class Pace:
-    """When the batches of one query begin: an interval after the last one, and at once while records are left."""
+    """Schedule of one query's batches: one per interval, and at once while records are left."""
 
     def __init__(self, interval_s: float, *, clock_s: Callable[[], float] = time.monotonic) -> None:
         """The first batch is due now."""
@@ -22,7 +22,7 @@ class Pace:
         self._due_s = clock_s()
 
     def is_due(self) -> bool:
-        """Whether the next batch begins now."""
+        """Return whether the next batch is due."""
         return self._clock_s() >= self._due_s
 
     def begun(self) -> None:

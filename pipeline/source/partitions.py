@@ -24,7 +24,7 @@ _FEW_RECORDS, _FEW_PARTITIONS = 5_000, 1_000
 
 @dataclass(frozen=True)
 class Part(InputPartition):
-    """What one task reads."""
+    """The share of a batch that one task reads."""
 
     offset: Json | None = None
     """Offset of the batch; one of its tasks passes it to the driver."""
@@ -38,7 +38,7 @@ class Part(InputPartition):
 
 
 def parts_of(given: Json, planner: Planner, settings: SourceSettings) -> list[Part]:
-    """The parts of the batch; the first one has its offset.
+    """Split the batch into parts; the first one carries the offset.
 
     A repeated batch reads at most what it has read before, and asks for no log ends, because they are stored. If the
     tables do not show whether the batch ran, its tasks read nothing and tell the driver why.
@@ -100,7 +100,7 @@ def _asking(
 
 
 def _are_few(spans: Sequence[Span], asked: Sequence[Share]) -> bool:
-    """Whether one task reads and asks for everything."""
+    """Return whether a single task reads and asks for everything."""
     if len(asked) != 1 or sum(span.end - span.start for span in spans) > _FEW_RECORDS:
         return False
     return sum(len(numbers) for _, numbers in asked[0].topics) <= _FEW_PARTITIONS

@@ -1,7 +1,7 @@
-"""Source: what the next batch reads, chosen in the process that Spark starts for it next to the driver.
+"""Source: chooses what the next batch reads, in the process that Spark starts for it next to the driver.
 
-Nothing is known here that the tables and the brokers do not say: the process may die at any moment. What cannot be
-asked is told to the driver as the failure of the batch.
+The planner knows only what the tables and the brokers report, because the process may die at any moment. If it cannot
+ask, the driver gets the cause as the failure of the batch.
 """
 
 import os
@@ -30,7 +30,7 @@ Stamps: TypeAlias = Callable[[str], Stamp | None]
 Doubtful: TypeAlias = Callable[[], Mapping[str, str]]
 
 STORAGE_ERRORS = (StoreError, DeltaError, OSError)
-"""What is raised where the tables cannot be read."""
+"""Errors of tables that cannot be read."""
 _READ_UP_TO = "partition_lag"
 _BEGUN = "topic_offsets"
 
@@ -52,10 +52,10 @@ class Planner:
 
         Args:
             settings: Of the source.
-            ask: What the leaders say of every log; None asks the brokers.
+            ask: Returns the leaders' answers for every log; None asks the brokers.
             stamps: Newest stamp of a table; None reads the tables.
-            doubtful: Groups whose rows are not confirmed, and why; None reads the tables.
-            pace: When batches begin.
+            doubtful: Groups with unconfirmed rows, and the reason; None reads the tables.
+            pace: Schedule of the batches.
             now_ms: Time in ms since 1970.
         """
         self._settings = settings
@@ -72,7 +72,7 @@ class Planner:
         self._is_settled = True
 
     def next_offset(self) -> SourceOffset | None:
-        """What the next batch reads; None while it is not due."""
+        """Return the offset of the next batch; None while none is due."""
         with within(self._settings.choosing_s):
             self._hurry()
             if not self._pace.is_due():
@@ -82,7 +82,7 @@ class Planner:
         return self._last
 
     def begun(self, offset: SourceOffset) -> Stamp | None:
-        """What the batch of this offset has stored first, if it ran before; None if it did not.
+        """Return the first stamp that the batch of this offset has stored; None if it did not run before.
 
         Raises:
             StoreError, DeltaError, OSError: The tables cannot be read.
@@ -106,7 +106,7 @@ class Planner:
         return self._doubtful()
 
     def quiet(self, tick: int) -> AbstractSet[str]:
-        """Groups that need no question now: their commits have long been the same, and their answer is young enough.
+        """Return groups that need no question now: their commits have not changed for long, and their answer is recent.
 
         Args:
             tick: Of the batch.

@@ -1,11 +1,11 @@
-"""Source: what one task does: read the records of some spans and decode them, ask for groups, ask where logs end.
+"""Source: the work of one task: read the records of some spans and decode them, ask for groups, ask for log ends.
 
-Records go from librdkafka straight into the decoder: what a task hands on is a row for each partition that was
-committed, not one for each commit. A span whose leader stops answering ends early and says so; the records before
-that count, and the next batch goes on where it ended (`kafka.positions`).
+Records go from librdkafka straight into the decoder: a task returns one row for each partition with a commit, not one
+for each commit. If a leader stops answering, the span ends early and reports it; the records read before count, and the
+next batch resumes there (`kafka.positions`).
 
-A task asks for the log ends of what its groups have committed once they have answered, so that no commit is newer than
-the log end it is compared with. Another task may ask for the same partition; of its answers the newest counts.
+A task asks for log ends after the coordinators have answered for its groups, so that no commit is newer than the log
+end it is compared with. Another task may ask for the same partition; the newest answer counts.
 """
 
 import json
@@ -37,7 +37,7 @@ _CLIENT_S_PER_PARTITION = 0.001
 
 
 def rows_of_part(settings: SourceSettings, part: Part) -> Iterator[pa.RecordBatch]:
-    """Decoded rows of one part; the last attempt of a task asks nobody, so that crashes end no query."""
+    """Yield the decoded rows of one part; the last attempt of a task asks no broker, so that crashes end no query."""
     crash = _crash(settings.attempts)
     if part.offset is not None:
         yield rows_of([{"row_kind": "intake", "reason": json.dumps(part.offset)}])
@@ -102,7 +102,7 @@ def _is_own_or_answered(answers: pa.RecordBatch, own: Share) -> pa.BooleanArray:
 
 
 def _crash(attempts: int) -> str | None:
-    """Why nobody is asked: the attempts before this one, the last, have died."""
+    """Cause in the rows of a last attempt, which asks no broker because all earlier attempts died."""
     died = failures_before_last(attempts)
     return None if died is None else f"the task that asks the brokers died {died} times"
 

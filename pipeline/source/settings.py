@@ -13,27 +13,27 @@ from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
 from pipeline.kafka.sources.records.consumer import ReadSettings
 
 KAFKA = "kafka."
-"""What options of librdkafka begin with."""
+"""Prefix of librdkafka options."""
 _STORAGE, _REST = "storage.", "lagwise"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSettings:
-    """What a source reads, and how."""
+    """Settings of a source."""
 
     properties: Mapping[str, str]
     """librdkafka properties; references to secrets are still unresolved."""
     storage_options: Mapping[str, str] = field(default_factory=dict)
     """Options for the store of the tables; references to secrets are still unresolved."""
     root: str
-    """Folder of the tables, by which the source knows where reading goes on."""
+    """Folder of the tables, from which the source takes its start positions."""
     topics: tuple[str, ...]
     """Logs that are read: the offsets topic, and those of control messages."""
     filters: Filters
     isolation: str
     """Isolation level of the log ends."""
     timeout_s: float
-    """For the brokers to answer."""
+    """Time limit for an answer of the brokers."""
     most_records: int
     """Records that a batch reads at most."""
     most_log_end_tasks: int
@@ -45,15 +45,15 @@ class SourceSettings:
     tombstones_kept_ms: Mapping[str, int | None]
     """As known when the query starts; see `positions.Limits`."""
     attempts: int
-    """How often Spark begins a task before it gives the batch up."""
+    """Attempts per task before Spark fails the batch."""
     cluster_id: str = ""
     """Kafka's id of the cluster."""
     query: str = ""
     """Name of the query, by which the driver knows the offsets that were chosen since it began."""
     most_group_requests: int = 0
-    """Groups that coordinators are asked for at the same time; 0 where commits are read from the offsets topic."""
+    """Groups per concurrent request to coordinators; 0 if commits come from the offsets topic."""
     group_max_age_s: float = 0
-    """How old the answer about a group may be whose commits have been the same for as long."""
+    """Maximum age of the answer about a group whose commits have not changed for as long."""
     collapses: bool = True
     """A task passes on only the newest of several records of a key; without it, all of them."""
 
@@ -64,7 +64,7 @@ class SourceSettings:
 
     @property
     def of_log_ends(self) -> LogOffsetsSettings:
-        """How log ends are asked for."""
+        """Settings of requests for log ends."""
         return LogOffsetsSettings(
             properties=dict(self.properties),
             topics_include=self.filters.topics_include,
@@ -76,7 +76,7 @@ class SourceSettings:
 
     @property
     def of_groups(self) -> GroupsSettings:
-        """How coordinators are asked for groups."""
+        """Settings of requests to coordinators."""
         return GroupsSettings(
             properties=dict(self.properties),
             groups_include=self.filters.groups_include,
@@ -87,11 +87,11 @@ class SourceSettings:
 
     @property
     def of_records(self) -> ReadSettings:
-        """How records are read."""
+        """Settings of record reads."""
         return ReadSettings(properties=self.properties, timeout_s=self.timeout_s)
 
     def to_options(self) -> dict[str, str]:
-        """What `from_options` reads back; Spark redacts an option that is named like a secret."""
+        """Return options for `from_options`; Spark redacts an option with the name of a secret."""
         rest = {
             name: value
             for name, value in asdict(self).items()
@@ -105,7 +105,7 @@ class SourceSettings:
 
 
 def is_job(options: Mapping[str, str]) -> bool:
-    """Whether the options are those of a job's source."""
+    """Return whether the options belong to a job's source."""
     return _REST in options
 
 

@@ -11,26 +11,26 @@ from pipeline.kafka.positions import PartitionKey, Position
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How far a span was read."""
+    """Position that the read of a span has reached."""
 
     position: Position
     error: str | None
-    """Why no further; None when it was read whole, or as far as its leader vouches for."""
+    """Cause of a short read; None if the span was read whole, or as far as its leader vouches for."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Summary:
-    """What a batch contained."""
+    """Contents of a batch in figures."""
 
     reached: dict[PartitionKey, Reached] = field(default_factory=dict)
-    """How far each partition was read."""
+    """Position reached in each partition."""
     counts: dict[str, int] = field(default_factory=dict)
     """Records by kind; record types without use here by Kafka's name."""
     is_listed: bool = False
-    """Whether the brokers were asked for their topics at all."""
+    """True if the batch asked the brokers for their topics."""
     listing_error: str | None = None
     brokers: int | None = None
-    """Live ones; None when the brokers were not asked, or did not answer."""
+    """Live brokers; None if they were not asked, or did not answer."""
 
     @property
     def group_records(self) -> int:
@@ -58,7 +58,7 @@ SUMMARISED = ("count", "listing", "read")
 
 
 def summarise(rows: pa.Table) -> Summary:
-    """What a batch contained, of its decoded rows; those that are not of the kinds `SUMMARISED` may be left out."""
+    """Summarise the decoded rows of a batch; rows of kinds outside `SUMMARISED` may be left out."""
     columns = [
         "row_kind",
         "kind",

@@ -23,10 +23,10 @@ def columns_of(rows: pa.Table, schema: StructType) -> pa.Table:
 
 
 def shaped(rows: pa.Table, schema: StructType) -> pa.Table:
-    """As `columns_of`, in memory of their own.
+    """Return the columns as `columns_of` does, but in newly allocated memory.
 
-    Spark's JVM leaves out the offsets of lists and texts that are empty as a whole, as the format allows. arrow-rs,
-    under delta-rs, reads one all the same: whatever stands there in memory. What `take` makes has it.
+    Spark's JVM omits the offsets of lists and texts that are entirely empty, as the format allows. arrow-rs, under
+    delta-rs, reads one offset anyway, from arbitrary memory. Arrays made by `take` have it.
     """
     cast = columns_of(rows, schema)
     return cast.take(pa.array(range(cast.num_rows), pa.int64()))

@@ -1,8 +1,8 @@
-"""A copy of the tables that is whole, made while a driver writes them: no more than files, and no driver is asked.
+"""A complete copy of the tables, made while a driver writes them; it needs only the files, and no driver.
 
-One version of each table is copied: the files of that version, which stay for `tables.retention_hours` after they
-were replaced, and its log up to there. What is no part of it (newer commits, half-written files) is left out, and so
-are the checkpoint, which only numbers batches, and the driver's heartbeat.
+The copy has one version of each table: the files of that version, which stay for `tables.retention_hours` after they
+are replaced, and its log up to there. It leaves out newer commits and half-written files, the checkpoint, which only
+numbers batches, and the driver's heartbeat.
 """
 
 import re
@@ -58,7 +58,7 @@ def back_up(tables: Tables, target: Path) -> Iterator[Copied]:
 
     Raises:
         MissingTableError: There is no table.
-        StoreError: The folder is there, or a table cannot be read, or changes while it is copied, again and again.
+        StoreError: The folder exists, or a table cannot be read, or it changes faster than it can be copied.
     """
     if target.exists():
         raise StoreError(f"{target} exists already; name a folder that does not, a new one for each backup")

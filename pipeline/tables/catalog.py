@@ -1,7 +1,7 @@
-"""The tables in a catalog of Spark, by name: of a metastore, or of one session alone.
+"""The tables by name in a catalog of Spark, of a metastore or of a single session.
 
-An entry is external: it holds the name and the place, and Delta's log has columns, comments and rows. Making one
-commits nothing to the table, and dropping one deletes nothing of it.
+An entry is external: it holds the name and the location, and Delta's log has columns, comments and rows. Creating an
+entry commits nothing to the table, and dropping it deletes no data.
 """
 
 from collections.abc import Iterable
@@ -13,19 +13,19 @@ from pipeline.errors import ConfigError
 
 
 def register(spark: SparkSession, database: str, places: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Enter tables into `database`, which is made if it is missing; the names of those that were not there.
+    """Register tables in `database`, which is created if missing; return the names of new entries.
 
     An entry of the same name is left as it is.
 
     Args:
-        spark: Its catalog is meant.
-        database: The folder of a new one is the catalog's own choice. With the folder of the tables,
+        spark: Session with the catalog.
+        database: The catalog chooses the folder of a new one. In the folder of the tables,
             `DROP DATABASE … CASCADE` would delete them.
         places: Name and path or URL of each table; it exists.
 
     Raises:
-        ConfigError: A table or view of such a name is there and lies elsewhere. Nothing was entered, unless somebody
-            else entered it at this moment.
+        ConfigError: A table or view of that name exists at another location. Nothing was registered, unless another
+            process did so at the same moment.
         PySparkException: The catalog refuses.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - the rules for places are Hadoop's

@@ -21,7 +21,7 @@ OFFSETS = [
     column("log_end_offset", LONG, "what ListOffsets(latest) answered under `isolation`"),
     column("isolation", STRING, "read_uncommitted (high watermark) or read_committed (last stable offset)"),
 ]
-"""Where a log begins and ends."""
+"""Start and end of a log."""
 
 MEASURES = [
     column("committed_offset", LONG, "next offset the group will read; null when it never committed"),
@@ -39,7 +39,8 @@ MEASURES = [
     column(
         "lag_at_commit",
         LONG,
-        "log end when the newest commit was made, less what an open transaction held back, - committed, records, 0 to "
+        "log end when the newest commit was made, less what an open transaction held back, - committed, records, 0 "
+        "to "
         "lag; null when no samples tell it",
     ),
     column("lag_seconds", DOUBLE, "age of the next record to be read; 0 at the end; null when unknown"),
@@ -57,7 +58,7 @@ MEASURES = [
     column("generation", INT, "generation in which the owner got it"),
     key("provisional", BOOL, "true until the offsets topic was read to its end, and while it is held back"),
 ]
-"""What is measured of a partition of a group, now and in the history."""
+"""Measurements of a group's partition, now and in the history."""
 
 # Delta takes no NOT NULL inside arrays and maps; the comments say what is never null there.
 SAMPLES = t.ArrayType(
@@ -113,7 +114,7 @@ RECONCILIATION = t.ArrayType(
         ]
     ),
 )
-"""How far the members of a KIP-848 group have come, by member id; states by Kafka's names."""
+"""Progress of the members of a KIP-848 group, by member id; states by Kafka's names."""
 
 GROUP_RECORDS = t.ArrayType(
     t.StructType(
@@ -171,7 +172,8 @@ DECISION = [
     column(
         "moves",
         MOVES,
-        "partitions that change owner; lag: records that the plan counted, behind at the commit and, once the next one "
+        "partitions that change owner; lag: records that the plan counted, behind at the commit and, once the next "
+        "one "
         "is late, what came in since it was due",
     ),
     column(

@@ -1,4 +1,4 @@
-"""Store: makes the tables, or brings them to what this version writes, through delta-rs and before Spark starts."""
+"""Store: creates the tables, or updates them to what this version writes, through delta-rs and before Spark starts."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ _NOT_IN_PATHS = frozenset("[]{}^|%*?#")
 
 
 def create_tables(root: str, *, retention_hours: float, storage_options: Mapping[str, str]) -> None:
-    """Create what is missing, tables and columns that may be null, and bring retention up to date.
+    """Create missing tables and nullable columns, and update retention.
 
     A table whose schema has an earlier version stays as it is until the driver owns it (`upgrade`).
 
@@ -30,8 +30,8 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
         storage_options: For delta-rs, secrets resolved.
 
     Raises:
-        StoreError: A table exists that a newer version has written, or that is none of lagwise's, or no table can be
-            there, or that an object store lets one commit overwrite another.
+        StoreError: A newer version or another program has written a table, or no table can be there, or the object
+            store lets one commit overwrite another.
     """
     _check_root(root)
     options = dict(storage_options) or None

@@ -1,9 +1,9 @@
-"""Store: how columns are laid out in data files, which decides what a day of them takes on the disk.
+"""Store: encodings of columns in data files, which determine the size of a day on disk.
 
-Zstandard finds in plain numbers what they share with their neighbours: offsets of one size, lists that repeat. A
-dictionary takes that away, and is itself as large as the column when nearly all its values differ. Measured on a large
-table it costs twice the bytes. Texts have few values, and keep theirs. Nothing here is newer than what Spark 3 reads;
-`BYTE_STREAM_SPLIT` would save another tenth, and Spark cannot read it for integers.
+Zstandard compresses plain numbers by what they share with their neighbours: offsets of one size, lists that repeat. A
+dictionary hides that, and is itself as large as the column if nearly all values differ. On a large table it doubled the
+size. Texts have few distinct values, and keep their dictionary. Spark 3 can read all encodings used here;
+`BYTE_STREAM_SPLIT` would save another tenth, but Spark cannot read it for integers.
 """
 
 from typing import Any, Final
@@ -18,7 +18,7 @@ _DICTIONARY_BYTES = 16 * 2**20
 
 
 def by_delta_rs(schema: t.StructType) -> WriterProperties:
-    """What delta-rs writes files of a table with."""
+    """Return the writer properties of delta-rs for a table."""
     texts = _texts(schema)
     return WriterProperties(
         compression=_COMPRESSION,
@@ -30,7 +30,7 @@ def by_delta_rs(schema: t.StructType) -> WriterProperties:
 
 
 def by_pyarrow(schema: t.StructType) -> dict[str, Any]:
-    """The same as arguments of `pyarrow.parquet.write_table`."""
+    """Return the same encodings as arguments of `pyarrow.parquet.write_table`."""
     return {
         "compression": _COMPRESSION,
         "compression_level": _LEVEL,

@@ -18,16 +18,16 @@ from pipeline.tables.storage import folder_of
 
 
 def write_file(tables: Tables, name: str, rows: pa.Table, *, key: str) -> AddAction:
-    """Write a data file of a table; until it is committed, no reader knows of it, and maintenance may remove it.
+    """Write a data file of a table; until it is committed, no reader sees it, and maintenance may remove it.
 
     Args:
         tables: Where.
         name: Table.
         rows: One or more, with all its columns, in any order; of a partitioned table, rows of one partition.
-        key: A text column by whose least and greatest value readers pass over the file.
+        key: A text column whose minimum and maximum let readers skip the file.
 
     Returns:
-        What a commit says of it.
+        The entry of a commit for the file.
     """
     table, folder = BY_NAME[name], tables.folder(name)
     partition = {column: str(rows[column][0]) for column in table.partition_by}

@@ -1,8 +1,8 @@
-"""Arrow's file systems for the files under a root: a folder of this host, a bucket of S3, or another object store.
+"""Arrow's file systems for the files under a root: a local folder, an S3 bucket, or another object store.
 
-Commits go through delta-rs alone, which puts a version only where none is. Files go through Arrow's own file systems.
-The one of deltalake is written in Python: it does not take the buffers of pyarrow's Parquet writer, and Arrow's threads
-let go of its files after a read has returned, so that a process that ends at that moment is aborted.
+Only delta-rs commits, and it writes a version only if that version does not exist. Files go through Arrow's own file
+systems. The one of deltalake is written in Python: it does not accept the buffers of pyarrow's Parquet writer, and
+Arrow's threads release its files after a read has returned, so a process that exits at that moment is aborted.
 """
 
 import os
@@ -28,7 +28,7 @@ _NAMES = {
 
 
 def files_at(uri: str, storage_options: Mapping[str, str]) -> FileSystem:
-    """The files at a place, with paths from there on.
+    """Return the file system rooted at a place; paths are relative to it.
 
     Args:
         uri: A path or URL, such as that of a table.
@@ -41,13 +41,13 @@ def files_at(uri: str, storage_options: Mapping[str, str]) -> FileSystem:
 def arrows_own(
     uri: str, storage_options: Mapping[str, str], *, request_timeout_s: float = 30.0, attempts: int = 10
 ) -> SubTreeFileSystem | None:
-    """As `files_at`, where Arrow has a file system of its own; None leaves it to deltalake.
+    """Return Arrow's own file system as `files_at` does; None if there is none and deltalake must serve.
 
     Args:
         uri: A path or URL.
         storage_options: Of delta-rs, secrets resolved.
-        request_timeout_s: After which an object store is asked again.
-        attempts: How often it is asked, before that is an error.
+        request_timeout_s: Time after which a request to an object store is retried.
+        attempts: Attempts before the request fails.
     """
     folder = folder_of(uri)
     if folder is not None:

@@ -1,8 +1,9 @@
-"""Store: what keeps the tables small while the stream runs, in the stream's own thread (one writer per table).
+"""Store: maintenance that keeps the tables small while the stream runs, in the thread of the stream (one writer per
+table).
 
-A round of it is many slices, each of one table. A batch works off as many as its time allows, and the next batches go
-on with the rest. What is left of a round is known to the process alone: a round that was killed begins anew, and a
-slice that ran already finds nothing to do.
+A round consists of many slices, each of one table. A batch runs as many as its time allows, and the next batches
+continue with the rest. Only the process knows the rest of a round: a killed round starts over, and a slice that has
+already run finds nothing to do.
 
 It works through delta-rs, not through Spark: `VACUUM` alone starts hundreds of Spark tasks per table, which
 takes longer than a batch may, and Spark's Delta expires its log by whole days only, when a day is thousands of
@@ -34,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Last:
-    """Which row of each group stays however old it is: the last one of some, unless it says something."""
+    """The row of each group that stays whatever its age, by table and condition."""
 
     time: str
     says: str
@@ -62,7 +63,7 @@ _TIME_COLUMN = {"lag_history": "date", "recommendations": "created_at", "quarant
 
 
 _FILE_BYTES = 32 * 2**20
-"""What a compacted file grows to: delta-rs writes 33 MB a second on one core, and a slice that has to rewrite a file
+"""Maximum size of a compacted file: delta-rs writes 33 MB a second on one core, and a slice that has to rewrite a file
 that is nearly full and what came since takes a second or two (`deploy/docs/performance.md`, Upkeep)."""
 _MOST_S = 2.0
 _MAY_TAKE = 2.0
@@ -71,7 +72,7 @@ _MAY_TAKE = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """Which tables are kept small, and what of them stays."""
+    """Tables to maintain, and the rows that they keep."""
 
     store: Store
     keep_days: int
@@ -99,7 +100,7 @@ _FILL = Slice("fill", BY_NAME["lag_history"])
 
 @dataclass(slots=True)
 class Round:
-    """What is left to do, and how long each slice took last."""
+    """The remaining slices, and the last duration of each."""
 
     _left: deque[Slice] = field(default_factory=deque)
     _took_s: dict[Slice, float] = field(default_factory=dict)
@@ -109,7 +110,7 @@ class Round:
     _removed: int = 0
 
     def begin(self) -> None:
-        """A round is due; what is left of the one before is part of it."""
+        """Begin a round that is due; it includes the rest of the previous one."""
         self._is_overdue = self._is_going_on
         self._left.extend(one for one in _ROUND if one not in self._left)
 
@@ -123,16 +124,16 @@ class Round:
             self._left.append(_FILL)
 
     def work(self, kept: Kept, *, at_ms: int, spare_s: float, begins: Callable[[str], None]) -> None:
-        """Work off slices while there is time for them: two seconds, and no longer than until the next batch.
+        """Run slices while there is time for them: two seconds at most, and not beyond the next batch.
 
-        Of an overdue round one slice runs in any case: tables that nobody cleans would fill the disk. A slice that
-        raises is left to the next round, unless it could not reach the tables.
+        One slice of an overdue round always runs: tables without maintenance would fill the disk. A slice that
+        raises waits for the next round, unless it could not reach the tables.
 
         Args:
             kept: Tables.
             at_ms: Clock of the batch.
             spare_s: Until the next batch is due; 0 or less when it is already.
-            begins: Told of each slice before it runs.
+            begins: Called with each slice before it runs.
 
         Raises:
             Exception: The tables cannot be reached (`storage.trouble_of`).

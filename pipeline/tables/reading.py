@@ -33,7 +33,7 @@ class Readable(Protocol):
     """Tables, whichever versions of them: `Tables`, or some that were opened together."""
 
     def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
-        """As `OpenTable.read`, of table `name`.
+        """Read table `name` as `OpenTable.read` does.
 
         Raises:
             MissingTableError: There is no such table.
@@ -44,7 +44,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OpenTable:
-    """One version of a table: what is read of it is of that version, whatever is written meanwhile."""
+    """One version of a table; later writes do not change what is read."""
 
     name: str
     handle: DeltaTable
@@ -71,9 +71,9 @@ class OpenTable:
             ) from error
 
     def read(self, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
-        """Rows for which `where` holds, in no particular order.
+        """Return the rows for which `where` holds, in no particular order.
 
-        A column that the table has not got, since an older lagwise wrote it, is null in every row.
+        A column that the table lacks, because an older lagwise wrote it, is null in every row.
 
         Raises:
             StoreError: It cannot be read.
@@ -95,7 +95,7 @@ class OpenTable:
         return rows.select(list(columns))
 
     def count(self, where: pc.Expression) -> int:
-        """How many rows there are for which `where` holds.
+        """Count the rows for which `where` holds.
 
         Raises:
             StoreError: It cannot be read.
@@ -123,7 +123,7 @@ class Tables:
     """Options of delta-rs for an object store, secrets resolved."""
 
     def open(self, name: str) -> OpenTable:
-        """Table `name` as of its newest version.
+        """Open the newest version of table `name`.
 
         Raises:
             MissingTableError: There is no such table under the root.
@@ -143,7 +143,7 @@ class Tables:
         return OpenTable(name, handle, self.storage_options)
 
     def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
-        """As `OpenTable.read`, of the newest version of table `name`.
+        """Read the newest version of table `name` as `OpenTable.read` does.
 
         Raises:
             MissingTableError: There is no such table under the root.
@@ -152,7 +152,7 @@ class Tables:
         return self.open(name).read(columns=columns, where=where)
 
     def dataset(self, name: str) -> ds.Dataset:
-        """Table `name` to be read piece by piece, as of its newest version.
+        """Return the newest version of table `name` for reading in pieces.
 
         Raises:
             MissingTableError: There is no such table under the root.
@@ -161,7 +161,7 @@ class Tables:
         return self.open(name).dataset()
 
     def written_at(self, name: str) -> datetime:
-        """When the newest version of table `name` was written, by the clock of its writer.
+        """Return when the newest version of table `name` was written, by its writer's clock.
 
         Raises:
             MissingTableError: There is no such table under the root.

@@ -1,4 +1,4 @@
-"""The tables, column by column: type, whether it may be null, and what it means.
+"""The tables, column by column: type, nullability and meaning.
 
 Every table is a plain Delta table (no deletion vectors, no column mapping) in a folder of its own under
 `tables.root`. Keys:
@@ -54,7 +54,8 @@ _BATCH = key("batch_id", LONG, "batch of the stream that wrote the row; restarts
 _UNCONFIRMED = column(
     "unconfirmed_reason",
     STRING,
-    "why the row may be out of date though the offsets topic was read to its end, or is not read; null when it is not",
+    "why the row may be out of date though the offsets topic was read to its end, or is not read; null when it is "
+    "not",
 )
 
 PARTITION_LAG = t.StructType(
@@ -151,7 +152,8 @@ TOPIC_OFFSETS = t.StructType(
         column(
             "last_stable_offset",
             LONG,
-            "where read_committed consumers have to stop: an open transaction, or the log end; null without an answer",
+            "where read_committed consumers have to stop: an open transaction, or the log end; null without an "
+            "answer",
         ),
         column(
             "readable_offset",

@@ -1,7 +1,7 @@
-"""Store: what each commit of a table says about the batch that made it.
+"""Store: the stamp in each commit of a table, which describes the batch that made it.
 
-The stamp of `partition_lag` is also the memory of the stream between two starts: how far it has read Kafka's topics, of
-which cluster, and under which filters. It is lost, kept and restored together with the rows.
+The stamp of `partition_lag` is also the memory of the stream between two starts: its positions in Kafka's topics, the
+cluster, and the filters. It is lost, kept and restored together with the rows.
 """
 
 import json
@@ -41,11 +41,11 @@ class Stamp:
     behind: tuple[int, ...] = ()
     """Partitions of the offsets topic that are not read to their end, or not now: their groups are provisional."""
     reason: str | None = None
-    """Why these partitions are behind; null if there are none."""
+    """Reason why these partitions are behind; null if there are none."""
     held: str | None = None
     """Why no group gets a plan; null if groups get plans."""
     is_clock_behind: bool = False
-    """Whether the clock is the reason; then somebody has to set it."""
+    """True if the clock is the reason; then an operator must set it."""
     cluster_id: str = ""
     """Kafka's id of the cluster."""
     filters: str = ""
@@ -53,7 +53,7 @@ class Stamp:
     positions: Mapping[PartitionKey, Position] | None = None
     """Position in each partition after the batch; null in tables of a version that did not keep it here."""
     spans: tuple[Span, ...] = ()
-    """What the batch read."""
+    """Spans that the batch read."""
     reread: tuple[PartitionKey, ...] = ()
     """Partitions that the batch began to read from their log start."""
     brokers: int | None = None
@@ -117,12 +117,12 @@ class Stamp:
 
 
 def newest_stamp(handle: DeltaTable) -> Stamp | None:
-    """The newest stamp in a table's log, or None if no batch has written the table yet.
+    """Return the newest stamp in a table's log, or None if no batch has written the table yet.
 
     Maintenance truncates the log after its retention, and removes the stamp if nothing has been written since.
 
     Raises:
-        StoreError: The newest `userMetadata` is no stamp.
+        StoreError: The newest `userMetadata` is not a stamp.
     """
     searches = (_newest_metadata(handle.history(limit)) for limit in _SEARCHES)
     found = next((one for one in searches if one is not None), None)

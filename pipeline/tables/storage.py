@@ -44,7 +44,7 @@ _MOST_TEXT = 200
 
 
 def trouble(place: str) -> str | None:
-    """Why a folder cannot be written now; None if it can, or if the place is no folder of this host.
+    """Return why a folder cannot be written now; None if it can, or if it is not a folder of this host.
 
     Writes a small file, and removes it.
     """
@@ -70,7 +70,7 @@ def trouble(place: str) -> str | None:
 
 
 def why_full(place: str) -> str | None:
-    """Why the disk of a folder has no room for a batch; None if it has, or if the place is no folder of this host."""
+    """Return why the disk of a folder has no room for a batch; None if it has, or if the folder is not local."""
     folder = folder_of(place)
     if folder is None:
         return None

@@ -1,12 +1,12 @@
-"""Store: the Delta tables, who may write them, and which batch each of them holds.
+"""Store: the Delta tables, with the driver that may write them and the batch that each of them holds.
 
 Every write is one Delta commit that carries two things in the commit itself:
 
-- a transaction `("lagwise", term * 2**32 + batch_id + 3)`: the write is skipped when the table has seen the same or a
-  higher number, by a look and by the conflict check of Delta's protocol. A driver whose term is over can therefore
-  not write, whatever it believes, and a batch that runs twice under one term writes once;
-- a stamp in the commit's user metadata (`Stamp`): which batch of which checkpoint it was, and that batch's
-  clock. A restarted driver reads it to see how far the batch that is being replayed had come.
+- a transaction `("lagwise", term * 2**32 + batch_id + 3)`: the write is skipped if the table has seen the same or a
+  higher number, which `Store` and the conflict check of Delta's protocol verify. So a driver whose term is over cannot
+  write, whatever it believes, and a batch that runs twice under one term writes once;
+- a stamp in the commit's user metadata (`Stamp`): the batch, its checkpoint and its clock. A restarted driver reads it
+  to learn how far the replayed batch had come.
 
 delta-rs commits in hundredths of a second, Spark's Delta in half of one, and on a local disk Spark's may overwrite a
 commit of delta-rs (ADR 0030). Where rows are many, tasks write the files and the driver commits them.
@@ -76,8 +76,7 @@ class Store:
     def write(self, name: str, rows: pa.Table, stamp: Stamp) -> None:
         """Overwrite a latest table, or append to an append table, with `rows` and the batch's stamp.
 
-        Nothing happens when the table already holds this batch under this term, or when another driver has taken
-        over.
+        Does nothing if the table already holds this batch under this term, or if another driver has taken over.
 
         Args:
             name: Table.
@@ -110,7 +109,7 @@ class Store:
         self._commit(name, write, number=stamp.batch_id + _FIRST_BATCH, metadata=_metadata(stamp))
 
     def append_left(self, name: str, rows: pa.Table, stamp: Stamp) -> None:
-        """Append what an earlier driver has left to be written; no batch, whatever its id, is skipped for it."""
+        """Append rows that an earlier driver left unwritten, without a batch number: no later batch is skipped."""
         self._write_arrow(name, rows, stamp, number=_LEFT)
 
     def _write_arrow(self, name: str, rows: pa.Table, stamp: Stamp, *, number: int) -> None:
@@ -135,11 +134,11 @@ class Store:
             self._commit(table.name, _write_nothing, number=_TOUCHED)
 
     def rewrite(self, name: str, write: Callable[[DeltaTable, CommitProperties], None]) -> None:
-        """Make a table what this version says (`versions`), by one commit; once in a term.
+        """Rewrite a table for this schema version (`versions`) in one commit, once per term.
 
         Args:
             name: Table.
-            write: Commits, with the properties that it is given; called again when another driver has committed.
+            write: Commits with the given properties; called again if another driver has committed.
         """
         # Files that somebody compacts meanwhile conflict with nothing, for delta-rs, and their rows would be doubled:
         # a commit that does not follow the version that was read is refused, and begins again.
@@ -208,11 +207,11 @@ class Store:
         return Tables(self.root, self.storage_options).read(name, columns=named, where=where)
 
     def identity(self) -> str:
-        """Delta's id of the tables: lost ones that are made anew have another, a copy has the same."""
+        """Return Delta's id of the tables: re-created tables have another one, a copy has the same."""
         return str(self.handle("planner_state").metadata().id)
 
     def count(self, name: str, where: pc.Expression | None = None) -> int:
-        """How many rows of the newest version of a table there are for which `where` holds, without Spark."""
+        """Count the rows of a table's newest version for which `where` holds, without Spark."""
         return int(Tables(self.root, self.storage_options).dataset(name).count_rows(filter=where))
 
     def handle(self, name: str) -> DeltaTable:

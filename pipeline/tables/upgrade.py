@@ -1,8 +1,8 @@
 """Store: the driver that owns the tables upgrades those of earlier versions in place.
 
-Each table is rewritten by one Delta commit, which says the version as well (`versions`). A driver that is killed
-before it leaves the table as it was, plus files that maintenance removes; the next one begins again. One that is
-killed after it goes on with the next table. The commit is fenced by the term like every other, readers see the
+One Delta commit rewrites a table and records the version (`versions`). A driver that is killed before the commit leaves
+the table as it was, plus files that maintenance removes; the next driver starts over. After the commit, it continues
+with the next table. The commit is fenced by the term like every other, readers see the
 table before or after it, and replaced files stay for `tables.retention_hours`.
 """
 

@@ -1,10 +1,10 @@
-"""Store: the version of each table's schema, and what has changed from one version to the next.
+"""Store: the version of each table's schema, and the changes from one version to the next.
 
-A version counts only what other versions of lagwise cannot read or write: a column that is gone, renamed, of another
-type or meaning, and other partitions. A new column that may be null changes none, so that an older lagwise goes on.
+A version counts only what other versions of lagwise cannot read or write: a column that is removed, renamed, or of
+another type or meaning, and other partitions. A new nullable column keeps the version, so that an older lagwise works.
 
-It stands in the table's log as the Delta transaction `("lagwise-schema", version)`, in the very commit that makes
-the table what the version says. A table without it has version 1.
+The table's log holds it as the Delta transaction `("lagwise-schema", version)`, in the same commit that changes the
+table. A table without it has version 1.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _FIRST = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a version has brought to a table that rows of earlier versions do not have."""
+    """Change that a version makes to a table, which rows of earlier versions lack."""
 
     table: str
     version: int
@@ -58,12 +58,12 @@ def stated(handle: DeltaTable) -> int:
 
 
 def statement(name: str) -> Transaction:
-    """What a commit carries after which a table has the newest version."""
+    """Return the transaction of a commit after which a table has the newest version."""
     return Transaction(_APP, known(name))
 
 
 def changes_since(name: str, present: int) -> tuple[Change, ...]:
-    """What has to be done to a table of version `present`, oldest first."""
+    """Return the changes due for a table of version `present`, oldest first."""
     return tuple(change for change in CHANGES if change.table == name and change.version > present)
 
 

@@ -1,4 +1,4 @@
-"""How fast each member drains: learned from its commits, remembered by identity, optimistic where nothing was shown.
+"""Speed at which each member drains: learned from its commits, remembered by identity, optimistic without evidence.
 
 A member shows its capacity only while it has a backlog (`load`). Without one it shows how much arrives. So its capacity
 is believed, and every belief is corrected by what the member shows after a plan has given it more:
@@ -47,23 +47,23 @@ _HABIT = 0.002
 _FRESH_MS = 90_000
 """An evaluation and a half by default: evidence that is not renewed by the next one is of before."""
 _SAME_SPELL_MS = 1_800_000
-"""Speeds that are older than this against the newest one are of another time."""
+"""Speeds that are this much older than the newest one are outdated."""
 _OUTAGE_MS = 120_000
 """A member that has stood still for so long is not waited for: what has lasted lasts about as long again, and until a
 plan is confirmed and made, minutes pass in which a shorter outage ends."""
 _TRUST_HALF_LIFE_MS = 6 * 3_600_000
 """Half of what separates an old rate from optimism is gone after so long: members recover, and get other machines."""
 _TRIED_AFTER_MS = 600_000
-"""Lag that is younger may go by itself, or by the plan of now."""
+"""Younger lag may drain without a plan, or by the present plan."""
 _TRIED_HALF_LIFE_MS = 600_000
-"""As the half-life above, once somebody has been behind for longer than that."""
+"""The half-life once a member has been behind for longer than that."""
 _FORGOTTEN_AFTER_MS = 7 * 86_400_000
 _MOST_ABSENT = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:
-    """How fast a member is taken to be."""
+    """Assumed speed of a member."""
 
     capacity: float
     """Records/s."""
@@ -72,7 +72,7 @@ class Belief:
 
 
 def identities(members: Sequence[MemberFacts]) -> tuple[str, ...]:
-    """What each member is remembered by: what outlives its restart and no other member has.
+    """Return the identity of each member: one that survives its restart and is unique.
 
     Its instance id, or its client id, with its host if several members share it, or else its member id, which is
     another one after a restart.
@@ -97,7 +97,7 @@ def _identity(
 def learned(
     before: Mapping[str, MemberRate], loads: Mapping[str, Load], *, now_ms: int
 ) -> dict[str, MemberRate]:
-    """What members have shown, this decision included.
+    """Return the observed capacities of members, this decision included.
 
     Args:
         before: As the decision before left it.
@@ -154,17 +154,17 @@ def _spells(before: tuple[Spell, ...], load: Load, speed: float) -> tuple[Spell,
 
 
 def is_given_up(rate: MemberRate, *, now_ms: int) -> bool:
-    """Whether the member has stood still for so long that nobody waits for it."""
+    """Return whether the member has stood still for so long that plans no longer wait for it."""
     return rate.still_since_ms > 0 and now_ms - rate.still_since_ms >= _OUTAGE_MS
 
 
 def believed(
     rates: Mapping[str, MemberRate], loads: Mapping[str, Load], *, now_ms: int, behind_ms: int = 0
 ) -> list[Belief] | None:
-    """How fast each member of `loads` is taken to be, in its order; None when nobody has ever shown anything.
+    """Return the assumed speed of each member of `loads`, in its order; None if no member has shown any.
 
-    Nor is there anything to go by then but who is given up: the others are taken to be alike, and to drain twice what
-    they are seen to.
+    Then only the members given up are known: the others are assumed to be equal, and to drain twice their observed
+    rate.
 
     Args:
         rates: `learned` of this decision.

@@ -1,6 +1,6 @@
-"""What a reason that was written down says, read back: by which guard, for which cause, whether to an approval.
+"""Parse a stored reason: its guard, its cause, and whether it refuses an approval.
 
-Held to the beginnings that `reasons` promises.
+Relies only on the beginnings that `reasons` promises.
 """
 
 import re
@@ -10,7 +10,7 @@ _FIGURE = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 
 
 def guard_of(reason: str | None) -> str | None:
-    """Name of the guard that a reason says holds a plan back; None when none does."""
+    """Return the name of the guard that holds a plan back by this reason; None if none does."""
     held = _GUARD.match(reason or "")
     return held[1] if held else None
 
@@ -24,5 +24,5 @@ def cause_of(reason: str | None) -> str:
 
 
 def refuses_approval(reason: str | None) -> bool:
-    """Whether an operator's approval is refused."""
+    """Return whether the reason refuses an operator's approval."""
     return (reason or "").startswith("approval refused: ")

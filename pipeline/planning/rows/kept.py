@@ -1,4 +1,4 @@
-"""Plan: decisions to what is kept of them: the newest of each group, the rows of the history, and members' rates.
+"""Plan: decisions to stored rows: the newest of each group, the history, and members' rates.
 
 Everything here is an Arrow table of one row per group, or of one per member.
 """
@@ -19,7 +19,7 @@ _COMPARED = (
     *("group_id", "decision", "reason", "strategy", "target_hash", "base_hash", "plan", "plan_effect"),
     *("probation_until", "recorded_at"),
 )
-"""Columns of `schemas.PLAN_STATE` that say whether a decision differs from the one before."""
+"""Columns of `schemas.PLAN_STATE` that show whether a decision differs from the previous one."""
 
 
 def newest_decisions(before: pa.Table, decided: pa.Table, *, cluster: str) -> pa.Table:
@@ -80,7 +80,7 @@ def merged(before: pa.Table, newer: pa.Table, *, keep_days: int) -> pa.Table:
 
 
 def history(decisions: pa.Table) -> pa.Table:
-    """Rows of `schemas.RECOMMENDATIONS`: those of `schemas.PLAN_STATE` that are to be recorded now."""
+    """Return rows of `schemas.RECOMMENDATIONS`: the rows of `schemas.PLAN_STATE` due for recording."""
     due = decisions.filter(pc.equal(decisions["recorded_at"], decisions["updated_at"]))
     dated = due.append_column("date", due["updated_at"].cast(pa.date32()))
     return dated.drop(["state", "recorded_at"]).rename_columns({"updated_at": "created_at"})

@@ -24,7 +24,7 @@ _NUMBERS = 2**32
 
 
 class GroupPartitions:
-    """The partitions of every group, to be asked for one group after another."""
+    """The partitions of every group, looked up group by group."""
 
     def __init__(self, topic_offsets: pa.Table, lags: pa.Table) -> None:
         """Sort both tables: n log n in their rows.
@@ -37,7 +37,7 @@ class GroupPartitions:
         self._commits = _Commits(lags, self._logs)
 
     def of(self, group_id: str, topics: Iterable[str]) -> PartitionFacts:
-        """Those of the topics that the group subscribes to, as far as they exist."""
+        """Return the partitions of the group's subscribed topics that exist."""
         logs, commits = self._logs, self._commits
         places = logs.places(topics)
         rows = np.concatenate([np.zeros(0, np.int64), *(np.arange(begin, end) for _, begin, end in places)])
@@ -68,7 +68,7 @@ class GroupPartitions:
 
 
 def up_to_readable(partitions: PartitionFacts, readable: Int64s, last_stable: Int64s) -> PartitionFacts:
-    """The partitions, each ending where its group meets its end: what a transaction holds back is no evidence.
+    """Return the partitions, each cut at its group's readable end: records held back by a transaction are no evidence.
 
     Args:
         partitions: With the ends of their logs.

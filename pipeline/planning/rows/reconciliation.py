@@ -1,4 +1,4 @@
-"""Plan: what the records of a KIP-848 group say about each member apart from its subscription and partitions."""
+"""Plan: reconciliation of each member of a KIP-848 group, from the group's records."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from pipeline.planning.facts import Reconciliation
 
 
 def reconciliations(row: Mapping[str, Any], *, at_ms: int) -> dict[str, Reconciliation]:
-    """By member id; empty for a group of another type.
+    """Return the reconciliations by member id; empty for a group of another type.
 
     Args:
         row: `members` and `reconciliation` of `schemas.CONSUMER_GROUPS`.

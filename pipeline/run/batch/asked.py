@@ -16,7 +16,7 @@ _UNLISTED = "no broker lists the group any more; its coordinator is asked whethe
 
 
 def is_whole(batch: Settled) -> bool:
-    """Whether every group was listed and answered; true where commits are read from the offsets topic."""
+    """Return whether every group was listed and answered; True if commits come from the offsets topic."""
     if not batch.services.config.source.asks_groups:
         return True
     listings, errors = _listings(batch), _of_kind(batch, "asked")["error"]
@@ -24,10 +24,10 @@ def is_whole(batch: Settled) -> bool:
 
 
 def asked_groups(batch: Settled) -> tuple[tuple[str, ...], Asked]:
-    """Stored groups to leave out, and what coordinators answered.
+    """Return the stored groups to leave out, and the coordinators' answers.
 
     Groups to leave out are unwanted, or are on no broker's list and unknown to their coordinators. A repeated batch
-    asks nobody.
+    asks no coordinator.
     """
     if batch.is_replay:
         return (), NOBODY
@@ -56,10 +56,10 @@ def _gone(batch: Settled, unlisted: set[str], *, is_listing_whole: bool) -> tupl
 
 
 def times_of(batch: Settled, asked: Asked) -> Mapping[str, tuple[int, int]]:
-    """`Stamp.asked` after the batch: by group when it answered last, and since when its answers have been alike.
+    """Return `Stamp.asked` after the batch: by group, the last answer, and since when its answers have been equal.
 
     Args:
-        batch: Whose rows are read; one that runs again has asked nobody.
+        batch: Batch with the rows; one that runs again has asked no coordinator.
         asked: `asked_groups`.
     """
     newest = batch.driver.progress.stamp
@@ -92,7 +92,7 @@ def _changed(batch: Settled, asked: Asked) -> set[str]:
 
 
 def remarks_of(asked: Asked) -> tuple[str, ...]:
-    """What an operator should know of groups that have no answer."""
+    """Return remarks for the operator about groups without an answer."""
     if not asked.unanswered:
         return ()
     group, why = next(iter(asked.unanswered.items()))

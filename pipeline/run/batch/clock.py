@@ -1,4 +1,4 @@
-"""The clock of a batch: plans and their epochs are only as right as it is, so it is held against the newest known."""
+"""The clock of a batch: plans and their epochs depend on it, so it is compared with the newest known time."""
 
 import logging
 import time
@@ -18,12 +18,12 @@ _LAST_S = 253_402_300_799
 
 
 def trouble(here_ms: int, newest_ms: int, memory: PlanMemory) -> str | None:
-    """Why no plan can be made at the time of this host's clock; None when one can.
+    """Return why no plan can be made at the time of this host's clock; None if one can.
 
     Args:
         here_ms: This host's clock.
         newest_ms: Clock of the newest batch in the tables.
-        memory: Of the plans in the tables and on the control topic.
+        memory: Plans in the tables and on the control topic.
     """
     group, epoch = memory.newest_epoch or ("", 0)
     plan = f"epoch {epoch} of group {group} in recommendations or on the control topic"

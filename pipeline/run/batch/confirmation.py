@@ -1,8 +1,8 @@
-"""The steps that ask the brokers about groups: those that are gone unseen, and rows that are not confirmed.
+"""The steps that ask the brokers about groups: unnoticed deletions, and unconfirmed rows.
 
-Rows are unconfirmed whose records were deleted before they were read. The brokers are asked about them, some with each
-batch, and about groups that they list and that no record names. Until they have answered, the rows are kept and marked;
-a batch that runs again asks nobody, and leaves them so.
+Rows are unconfirmed if their records were deleted before lagwise read them. Each batch asks the brokers about some of
+them, and about groups that they list and that no record names. Until they answer, the rows are kept and marked; a
+batch that runs again asks no broker, and leaves them marked.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ def _stored_groups(store: Store) -> Mapping[str, tuple[PartitionKey, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmed:
-    """What is known about stored groups and commits, apart from the records of a batch."""
+    """Facts about stored groups and commits, apart from the records of a batch."""
 
     ghosts: tuple[str, ...] | None
     """Groups whose stored rows do not count, because the brokers no longer know them or they are unwanted; None if no

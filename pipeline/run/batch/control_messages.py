@@ -7,7 +7,7 @@ from pipeline.run.batch.intake import Settled
 
 
 def store_control_messages(batch: Settled) -> None:
-    """What followers acknowledge and operators order, when the batch has any of it or reads all of it again."""
+    """Store acknowledgements and orders if the batch has any, or reads all of them again."""
     store, summary, decoded = batch.services.store, batch.read.summary, batch.read.decoded
     control = batch.services.filters.control_topics
     reread = {topic for topic in control.every_acks if batch.reread(topic)}

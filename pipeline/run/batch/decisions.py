@@ -1,4 +1,4 @@
-"""Where plans are made: by Spark's tasks, each for a share of the groups."""
+"""Planning in Spark's tasks, each for a share of the groups."""
 
 from collections.abc import Iterable
 

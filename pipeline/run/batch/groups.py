@@ -1,9 +1,9 @@
-"""The steps of group records: a row of history on each change that they show, and the groups as they are.
+"""The steps of group records: a row of history for each change, and the present groups.
 
-The history is written before `consumer_groups`, which still holds the groups as the batch before left them: what
-differs is new.
-After a start, and where a partition of the offsets topic was not read to its end by the batch before, the newest row of
-the history is compared instead. So the row of a batch that was cut short is found, whether or not it runs again,
+The history is written before `consumer_groups`, which still holds the groups of the previous batch: differences are
+new.
+After a start, and for partitions of the offsets topic that the previous batch did not read to the end, the newest row
+of the history is compared instead. So the row of an interrupted batch is found, whether or not the batch runs again,
 and there is no second one.
 """
 
@@ -31,14 +31,14 @@ from pipeline.tables.schemas import GROUP_HISTORY, GROUP_STATE
 from pipeline.tables.store import Store
 
 _RECORD = ("group_id", "group_type", "offsets_partition", "group_position")
-"""What is the same of a group as long as no new record of it is read."""
+"""Columns that stay the same until a new record of the group is read."""
 _IS_KIP848 = pc.field("group_type") == "consumer"
 _KNOWN = pa.schema([arrow_schema(GROUP_HISTORY).field(name).with_nullable(True) for name in KNOWN])
 _RECORDED = _KNOWN.append(pa.field(IS_GONE, pa.bool_()))
 
 
 def store_group_history(batch: Settled, confirmed: Confirmed) -> pa.Table | None:
-    """The groups as they are now, after what is new was written down; None when they are as stored."""
+    """Write the changes of groups, and return the present groups; None if they are as stored."""
     store = batch.services.store
     if "consumer_groups" in batch.held or not (_has_news(batch, confirmed) or _has_new_names(store)):
         return None

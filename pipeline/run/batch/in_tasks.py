@@ -1,4 +1,4 @@
-"""Tables are folded by Spark's tasks: each reads, folds and writes a range of one, and the driver commits the files."""
+"""Folding of tables in Spark's tasks: each reads, folds and writes a range, and the driver commits the files."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from pipeline.tables.store import absolute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folding:
-    """How a table comes to its rows."""
+    """How the rows of a table are made."""
 
     name: str
     key: str
@@ -31,10 +31,10 @@ def write_folded(batch: Settled, folding: Folding, new: pa.Table, rows: Mapping[
     """Overwrite a latest table with what tasks fold, or append it to an append table.
 
     Args:
-        batch: Under whose stamp.
+        batch: Batch whose stamp the commit gets.
         folding: Of the table.
-        new: What the batch brings.
-        rows: By value of the key: about how many rows there are to be folded.
+        new: New rows of the batch.
+        rows: Approximate number of rows to fold, by value of the key.
     """
     driver = batch.driver
     driver.versions.pop(folding.name, None)

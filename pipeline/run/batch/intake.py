@@ -59,11 +59,11 @@ class Settled:
     stamp: Stamp
     """Stamp of all its writes: its clock, how far everything is read by now, and which groups that leaves behind."""
     intake: Intake
-    """What it was to read."""
+    """Spans that it had to read."""
     answers: Mapping[PartitionKey, Answer]
-    """What the leaders said before it read; empty where it runs again."""
+    """Answers of the leaders before it read; empty if it runs again."""
     past: Past | None = None
-    """What the tables held when it began; None but for the first batch after a start."""
+    """Contents of the tables when it began; None except for the first batch after a start."""
 
     @property
     def services(self) -> Services:
@@ -82,7 +82,7 @@ class Settled:
 
     @property
     def has_read(self) -> bool:
-        """Whether reading came further in any log."""
+        """Return whether the position advanced in any log."""
         reached = self.read.summary.reached
         return any(
             span.key in reached and reached[span.key].position.offset > span.start
@@ -94,7 +94,7 @@ class Settled:
         return tuple(sorted(number for name, number in self.stamp.reread if name == topic))
 
     def beheaded(self, topic: str) -> tuple[int, ...]:
-        """Those of them that have lost the beginning of their log."""
+        """Return those that have lost the beginning of their log."""
         return tuple(sorted(number for name, number in self.stamp.beheaded if name == topic))
 
     def write(self, name: str, rows: pa.Table) -> None:

@@ -92,7 +92,7 @@ def _settings(batch: Settled, topics: tuple[str, ...]) -> LagSettings:
 
 
 def store_history(batch: Settled) -> None:
-    """The rows of `partition_lag` whose turn it is; no job where there are none."""
+    """Store the due rows of `partition_lag` in the history; start no job if there are none."""
     if "lag_history" in batch.held:
         return
     due = batch.services.store.arrow("partition_lag", ["group_id"], where=IS_DUE)

@@ -37,11 +37,11 @@ class Begun:
 
     batch_id: int
     at_ms: int
-    """Its clock, unless the source says an earlier time."""
+    """Its clock, unless the source gives an earlier time."""
     clock_trouble: str | None
     """Why the times that it measures, or epochs, are not right."""
     past: Past | None = None
-    """What the tables held when it began; None but for the first batch after a start."""
+    """Contents of the tables when it began; None except for the first batch after a start."""
 
 
 def begin(driver: Driver, batch_id: int) -> Begun:
@@ -63,10 +63,10 @@ def begin(driver: Driver, batch_id: int) -> Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """What Spark's tasks have read for a batch."""
+    """Results of Spark's read tasks for a batch."""
 
     offset: SourceOffset | None
-    """What the source has chosen; None where that was another source, which an earlier version had."""
+    """Offset that the source has chosen; None for another source, from an earlier version."""
     decoded: Decoded
     summary: Summary
 
@@ -104,7 +104,7 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A batch for which no broker answers: nothing is known that the tables do not say already, and it does nothing."""
+    """A batch without an answer from any broker: it knows no more than the tables, and does nothing."""
 
     reason: str
 
@@ -113,10 +113,10 @@ Skipped: TypeAlias = PassedOver | Outage
 
 
 def settle_offset(driver: Driver, begun: Begun, offset: SourceOffset | None) -> Chosen | Skipped:
-    """Take in what the source has chosen; pass the batch over where it was chosen from other tables than these.
+    """Adopt what the source has chosen, or skip the batch if it was chosen from other tables than these.
 
     Raises:
-        PipelineError: What kept the source from choosing, but for an outage of Kafka.
+        PipelineError: A failure other than an outage of Kafka kept the source from choosing.
         TablesChangedError: See `_passed_over`.
     """
     replay = driver.replay

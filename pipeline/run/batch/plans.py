@@ -32,10 +32,10 @@ _GROUPS_AT_A_TIME = 200
 
 
 def make_plans(batch: Settled) -> bool:
-    """Evaluate the groups, when that is due, and write down what was decided; whether anything was comes out.
+    """Evaluate the groups if that is due, and store the decisions; return whether there are any.
 
-    Those that are most in need come first, and those for which there is no time have their turn in the next batch. A
-    group that has taken a plan and was rebalanced since, or that an operator wants a plan for, does not wait.
+    Groups most in need come first; the rest follow in the next batches if there is no time. A group that took a plan
+    and has rebalanced since, or that an operator has triggered, does not wait.
     """
     if "plan_state" in batch.held:
         return True
@@ -150,7 +150,7 @@ def _is_plan_due(batch: Settled) -> bool:
 
 
 def why_unpublishable(services: Services, memory: PlanMemory) -> str | None:
-    """Why no plan can be published now; None when one can.
+    """Return why no plan can be published now; None if one can.
 
     Raises:
         AccessRefusedError: This user may not use the transactional id, or read the topic.
@@ -177,7 +177,7 @@ def _unsent(services: Services, memory: PlanMemory, epochs_in_topic: EpochsInTop
 
 
 def record_decisions(batch: Settled, *, has_decided: bool) -> pa.Table | None:
-    """What the batch has decided, as read back; what of it differs from decisions before goes into the history."""
+    """Read back the decisions of the batch, and add those that differ from earlier ones to the history."""
     if not has_decided:
         return None
     store, at_ms = batch.services.store, batch.stamp.at_ms

@@ -15,13 +15,13 @@ from pipeline.tables.store import Store
 log = logging.getLogger(__name__)
 
 MOST_ROWS_AN_HOUR, MOST_BYTES_AN_HOUR = 1_000, 4 * 2**20
-"""At most 720,000 rows and 3 GB in 30 days, whoever writes what into the topics."""
+"""At most 720,000 rows and 3 GB in 30 days, whatever is written into the topics."""
 _HOUR_MS = 3_600_000
 _RECORD = ("topic", "partition", "offset", "timestamp", "key", "value", "kind", "reason")
 
 
 def store_quarantine(batch: Settled) -> None:
-    """What could not be decoded, as much as there is room for; of the rest a row says how many records it is."""
+    """Store undecodable records up to the limit, and one row with the number of the rest."""
     if not batch.read.summary.quarantined or "quarantine" in batch.held:
         return
     bad = batch.read.decoded.kind("bad").select(_RECORD)

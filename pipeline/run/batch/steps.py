@@ -1,8 +1,8 @@
-"""What one batch does: the only module that joins the steps, in the order in which the data flows.
+"""The steps of one batch: the only module that joins them, in the order of the data.
 
 A batch may run again after a crash, at any point. Then the logs deliver the same records, but the brokers no longer
-answer the same log offsets. So a batch is what its first committed write (`topic_offsets`) says: which records it
-read, and at what time. It writes nothing that was chosen from other tables than these (`replay.why_passed_over`). A
+answer the same log offsets. So the first committed write (`topic_offsets`) defines a batch: the records it
+read, and its time. It writes nothing that was chosen from other tables than these (`replay.why_passed_over`). A
 table that already holds the batch is read, not folded again, and later steps derive from stored tables only.
 """
 
@@ -34,13 +34,13 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """A batch that went through all steps."""
+    """A batch that has completed all steps."""
 
     batch: Settled
     stamp: Stamp
     """Stamp of its write of `partition_lag`."""
     decisions: pa.Table | None
-    """What it decided, as `plan_state` holds it; None when it decided nothing."""
+    """Its decisions, as `plan_state` holds them; None if it made none."""
     published: int
     """Control records sent."""
     seconds_by_step: Mapping[str, float]
@@ -50,7 +50,7 @@ Outcome: TypeAlias = Done | PassedOver | Outage
 
 
 class Steps:
-    """Calls the steps of one batch, takes the time of each, and tells the monitor."""
+    """Calls the steps of one batch, measures their times, and reports to the monitor."""
 
     def __init__(self, monitor: Monitor) -> None:
         """No step was called yet."""
@@ -72,10 +72,10 @@ def run(
     """Take one batch through the steps. Safe to run again with the same batch id.
 
     Args:
-        driver: Whose batch it is.
-        batch_id: Spark's number of it.
-        frame: What Spark's source reads for it; collected once.
-        steps: What calls the steps.
+        driver: Driver that runs the batch.
+        batch_id: Spark's number of the batch.
+        frame: Rows that Spark's source reads; collected once.
+        steps: Caller of the steps.
     """
     do = steps(driver.monitor)
 

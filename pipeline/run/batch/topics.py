@@ -1,4 +1,4 @@
-"""The step that writes first: what the brokers say of topics, and when."""
+"""The step that writes first: the brokers' answers about topics, with their times."""
 
 from collections.abc import Mapping
 

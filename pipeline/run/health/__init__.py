@@ -1,5 +1,5 @@
-"""What the driver reports: with its heartbeats, and, if `health.port` is set, to whoever asks.
+"""The driver's reports: in its heartbeats and, if `health.port` is set, over HTTP.
 
-Imports `tables` and `exposition`. Start with `monitor`, which the other parts of the driver tell what they do; `port`
-is the server, `text` its metrics.
+Imports `tables` and `exposition`. Start with `monitor`, to which the other parts of the driver report; `port` is
+the server, `text` its metrics.
 """

@@ -1,4 +1,4 @@
-"""What Spark says of the query: rows that the source gave, and how long its own phases took around the steps."""
+"""Spark's progress of the query: rows from the source, and the duration of its own phases around the steps."""
 
 from pyspark.sql.streaming import StreamingQueryListener
 from pyspark.sql.streaming.listener import (
@@ -19,10 +19,10 @@ class SparkListener(StreamingQueryListener):
         self._monitor = monitor
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
-        """Nothing to tell."""
+        """Do nothing."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
-        """A trigger has ended; one in which no batch was due says nothing."""
+        """Record the figures of a trigger; ignore one without a batch."""
         progress = event.progress
         phases = progress.durationMs
         if "addBatch" in phases:
@@ -30,7 +30,7 @@ class SparkListener(StreamingQueryListener):
             self._monitor.spark_progressed(SparkFigures(rows=progress.numInputRows, seconds_by_phase=seconds))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
-        """Nothing to tell."""
+        """Do nothing."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
-        """Nothing to tell: the driver sees its end, with the cause."""
+        """Do nothing: the driver sees the end, with its cause."""

@@ -1,4 +1,4 @@
-"""The monitor: told by the parts of the driver what they do, asked by other threads how it is."""
+"""The monitor: the parts of the driver report to it, and other threads ask it for the driver's health."""
 
 import threading
 from bisect import bisect_left
@@ -22,7 +22,7 @@ _LEAST_STUCK_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchFigures:
-    """What one finished batch has done."""
+    """Figures of one finished batch."""
 
     stamp: Stamp
     seconds: float
@@ -30,19 +30,19 @@ class BatchFigures:
     counts: Mapping[str, int]
     """Records by kind."""
     decisions: Iterable[tuple[str, str | None]] = ()
-    """What was decided about each group, and why."""
+    """Decision about each group, with its reason."""
     published: int
     unanswered: int | None
-    """Partitions whose leader gave no answer; None when nobody was asked."""
+    """Partitions whose leader gave no answer; None if no leader was asked."""
     offsets_left: int | None
-    """Records of the offsets topic that are not read; None when some leader did not say."""
+    """Unread records of the offsets topic; None if a leader did not answer."""
     is_settled: bool
     """See `DriverReport`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkFigures:
-    """What Spark says of the newest batch."""
+    """Spark's figures of the newest batch."""
 
     rows: int
     """That the source gave."""
@@ -53,7 +53,7 @@ class SparkFigures:
 
 @dataclass(slots=True, kw_only=True)
 class Totals:
-    """What happened since the start."""
+    """Totals since the start."""
 
     batches: Counter[float] = field(default_factory=Counter)
     """Numbers of batches by the bucket of their duration."""
@@ -66,14 +66,14 @@ class Totals:
 
 
 class Monitor:
-    """What is known of the driver now. Every method may be called from any thread."""
+    """Present state of the driver. Any thread may call any method."""
 
     def __init__(self, *, interval_s: float = 30.0, deadline_s: float = 600.0) -> None:
         """Nothing has happened yet.
 
         Args:
             interval_s: Of the trigger.
-            deadline_s: How long a start may take.
+            deadline_s: Time limit of a start.
         """
         self._lock = threading.RLock()
         stuck_after_s = max(_STUCK_TRIGGERS * interval_s, _LEAST_STUCK_S)
@@ -93,7 +93,7 @@ class Monitor:
 
     @property
     def lock(self) -> threading.RLock:
-        """Held by whoever reads several figures that belong together."""
+        """Return the lock for reading several consistent figures."""
         return self._lock
 
     def at(self, stage: Stage) -> None:
@@ -115,7 +115,7 @@ class Monitor:
         self._update(doing=doing)
 
     def step_failed(self) -> str | None:
-        """What the step that has failed was at, where it has said so; nothing is done until a batch begins again."""
+        """Return the activity of the failed step, if reported, and go idle until a batch begins again."""
         with self._lock:
             doing = self._report.doing
             self._update(doing=None)
@@ -162,7 +162,7 @@ class Monitor:
             )
 
     def report(self) -> DriverReport:
-        """For the next heartbeat."""
+        """Return the report for the next heartbeat."""
         with self._lock:
             if self._report.stage == "standing by":
                 # Waiting is what it has to do.
@@ -170,7 +170,7 @@ class Monitor:
             return self._report
 
     def health(self) -> Health:
-        """As of now, by this process's own knowledge."""
+        """Return the present health, as this process knows it."""
         with self._lock:
             at_ms, report, last = now_ms(), self.report(), self.last
             owner, term = self.owner or ("of this process", 0)

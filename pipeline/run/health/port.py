@@ -1,7 +1,7 @@
-"""The driver's own port: `/healthz`, `/readyz` and `/metrics`, answered by a thread whatever the batches do.
+"""The driver's own port: a thread serves `/healthz`, `/readyz` and `/metrics`, whatever the batches do.
 
-A driver whose port another process has, such as the one that it stands by for, works without and takes the port when it
-is free.
+If another process has the port, such as the driver that this one stands by for, this driver works without it, and takes
+it once it is free.
 """
 
 import errno
@@ -34,8 +34,8 @@ class HealthPort:
 
         Args:
             config: Where to listen.
-            monitor: What to tell.
-            again_after_s: How long to wait before the next look whether a port that is taken is free.
+            monitor: Source of the answers.
+            again_after_s: Time before the next attempt to open a port in use.
         """
         self._config = config
         self._monitor = monitor
@@ -46,7 +46,7 @@ class HealthPort:
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Where it listens; None while it does not."""
+        """Return the address on which it listens; None while it does not."""
         server = self._server
         return None if server is None else (self._config.host, server.server_port)
 

@@ -24,10 +24,10 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, ORDERS
 
 DECIDED = t.StructType([t.StructField("decided", t.BinaryType())])
-"""What a task gives back: its decisions, packed. Each has a list of moves, and Spark would take thousands apart."""
+"""Result of a task: its packed decisions. Each has a list of moves, and Spark would unpack thousands of them."""
 
 _GROUP_S = 1.0
-"""What planning a group may take at most, on average; the largest take tenths of a second."""
+"""Maximum average time to plan a group; the largest groups take tenths of a second."""
 _WHOLE = {
     name: tuple(column for column in schema.fieldNames() if column != "records")
     for name, schema in (("consumer_groups", CONSUMER_GROUPS), ("acks", ACKS), ("orders", ORDERS))
@@ -36,7 +36,7 @@ _WHOLE = {
 
 
 def share(group_ids: list[str], memory: PlanMemory) -> pa.RecordBatch:
-    """What a task is given: groups, and what is remembered of them; a row, so that no task carries all of it."""
+    """Input of a task: groups and their memory; a row, so that no task carries all of it."""
     return pa.RecordBatch.from_pydict(
         {"share": pa.array([pickle.dumps((group_ids, memory))], pa.large_binary())}
     )
@@ -44,14 +44,14 @@ def share(group_ids: list[str], memory: PlanMemory) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidingTask:
-    """What one task does for its share of the groups; made on the driver, runs on the executors."""
+    """Plans the groups of one task; created on the driver, called on the executors."""
 
     root: str
     storage_options: Mapping[str, str]
     """As configured; references to secrets are resolved where the tables are read."""
     settings: plan.PlanSettings
     attempts: int
-    """How often Spark begins a task before it gives its job up."""
+    """Attempts per task before Spark fails its job."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """A row of `DECIDED` for each `share`; the last attempt plans nothing, so that crashes end no query."""

@@ -27,11 +27,11 @@ class TopicFold:
     cluster: str
     unwanted: tuple[str, ...] | None
     keep_days: int
-    """For which the row of a deleted partition stays."""
+    """Time for which the row of a deleted partition stays."""
     settings: TopicSettings
 
     def __call__(self, tables: Tables, answers: pa.Table, where: pc.Expression | None) -> pa.Table:
-        """`schemas.TOPIC_OFFSETS` of the topics for which `where` holds."""
+        """Return `schemas.TOPIC_OFFSETS` of the topics for which `where` holds."""
         stored = tables.read("topic_offsets", columns=TOPIC_OFFSETS.fieldNames(), where=where)
         wanted = without(stored, "topic", self.unwanted)
         kept = remembered_topics(wanted, at_ms=self.settings.at_ms, keep_days=self.keep_days)
@@ -51,7 +51,7 @@ class LagFold:
     asked: Asked = NOBODY
 
     def __call__(self, tables: Tables, commits: pa.Table, where: pc.Expression | None) -> pa.Table:
-        """`schemas.PARTITION_LAG` of the groups for which `where` holds."""
+        """Return `schemas.PARTITION_LAG` of the groups for which `where` holds."""
         stored, groups, acks = (
             tables.read(name, columns=columns, where=where)
             for name, columns in (
@@ -79,7 +79,7 @@ class LagFold:
 
 
 def history_rows(tables: Tables, _new: pa.Table, where: pc.Expression | None) -> pa.Table:
-    """`schemas.LAG_HISTORY` of the stored lags that are due, of the groups for which `where` holds."""
+    """Return `schemas.LAG_HISTORY` of the due stored lags, of the groups for which `where` holds."""
     columns = [name for name in LAG_HISTORY.fieldNames() if name != "date"]
     rows = tables.read("partition_lag", columns=columns, where=all_of(IS_DUE, where))
     # All rows are of this batch, and so of the day of its clock.

@@ -1,4 +1,4 @@
-"""The driver that owns the tables: how it comes to them, who waits for them, and whether it lives.
+"""The driver that owns the tables: how it takes them, who waits for them, and whether it is alive.
 
-Start with `ownership`; `heartbeat` is its heartbeat, and `health` what that says together with the tables.
+Start with `ownership`; `heartbeat` writes and reads its heartbeat, and `health` combines it with the tables.
 """

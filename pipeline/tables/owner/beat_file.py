@@ -34,11 +34,11 @@ class BeatFile:
 
     @property
     def is_kept(self) -> bool:
-        """Whether a driver writes such a file there."""
+        """Return whether a driver writes such a file there."""
         return self._folder is not None or is_s3(self._root)
 
     def read(self) -> str | None:
-        """What it says; None where there is none.
+        """Return its text; None without a file.
 
         Raises:
             OSError: It cannot be read.
@@ -58,8 +58,8 @@ class BeatFile:
         """Replace it.
 
         Args:
-            text: What it says.
-            by: A name that no other writer has.
+            text: Its new contents.
+            by: A unique name of the writer.
 
         Raises:
             OSError: It cannot be written.

@@ -1,4 +1,4 @@
-"""What a driver reports with each heartbeat: what the tables cannot show, since only batches write them."""
+"""The driver's report in each heartbeat: what the tables cannot show, because only batches write them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -15,15 +15,15 @@ class DriverReport:
     interval_s: float
     """Interval of its trigger."""
     stuck_after_s: float
-    """How long it may take until the next step ends."""
+    """Time limit for the end of the next step."""
     progress_at_ms: int
     """When a step of a batch last ended, or the driver last waited for brokers."""
     step: str | None = None
     """The step that ended last; None before the first."""
     doing: str | None = None
-    """What it does now, if known; maintenance names the table."""
+    """Present activity, if known; maintenance names the table."""
     batch_s: float | None = None
-    """How long the newest batch took."""
+    """Duration of the newest batch."""
     kafka_error: str | None = None
     """Why the brokers cannot be asked now; None if they can, or have not been asked yet."""
     storage_error: str | None = None
@@ -31,7 +31,7 @@ class DriverReport:
     spark_error: str | None = None
     """Why Spark is idle now; None if it works."""
     is_settled: bool = False
-    """Whether the offsets topic has been read to its end at the start, or `start.deadline_s` has passed."""
+    """True once the offsets topic was read to its end after the start, or `start.deadline_s` has passed."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "DriverReport":

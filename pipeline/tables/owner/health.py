@@ -1,7 +1,7 @@
 """Health of the stream, from what its driver has written: its heartbeats, and the stamp of its newest batch.
 
-Pure: whoever looks brings what he has seen, and the time. Live and ready are two things: a driver that waits for Kafka
-lives, and starting it again would help nobody; one that does not live cannot be waited for.
+Pure: callers pass what they have seen, and the time. Liveness and readiness differ: a driver that waits for Kafka is
+alive, and restarting it would not help; waiting for a dead driver does not help either.
 """
 
 import json
@@ -22,10 +22,10 @@ _LEAST_S = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What can be seen of a stream."""
+    """Observations of a stream."""
 
     has_beats: bool
-    """Whether a driver on such tables gives heartbeats; those on an object store have none."""
+    """True if drivers on such tables write heartbeats; on some object stores they do not."""
     beat: Beat | None
     batch_at_ms: int | None
     """Clock of the newest batch in the tables; None before the first."""
@@ -34,17 +34,17 @@ class Sight:
     held: str | None = None
     """Why no plans are made, by that batch."""
     is_clock_behind: bool = False
-    """Whether that waits for somebody to set a clock."""
+    """True if an operator must set a clock first."""
     full: str | None = None
     """Why the disk of the tables takes no more batch, by who looks."""
     remarks: tuple[str, ...] = ()
-    """What else an operator should know, by that batch."""
+    """Further remarks of that batch for the operator."""
     interval_s: float
     """Interval of the trigger, if the driver does not report it."""
 
     @property
     def trigger_s(self) -> float:
-        """Interval of the trigger, as the driver says it if it does."""
+        """Return the trigger interval, as the driver reports it if it does."""
         report = self.beat.report if self.beat else None
         return self.interval_s if report is None else report.interval_s
 
@@ -58,9 +58,9 @@ class Health:
     is_ready: bool
     """The tables are up to date."""
     reasons: tuple[str, ...]
-    """Why it is not ok, in words; what keeps the most from working first."""
+    """Reasons why it is not ok, the most severe first."""
     is_blocked: bool = False
-    """It lives, and cannot go on until somebody helps: the tables cannot be written, or the clock is behind."""
+    """True if it is alive but needs help to continue: the tables cannot be written, or the clock is behind."""
 
     @property
     def state(self) -> State:
@@ -97,7 +97,7 @@ def _storage_error(sight: Sight) -> str | None:
 
 
 def late_after_s(interval_s: float) -> float:
-    """How old what is written with each trigger may be: three triggers, and at least 15 s."""
+    """Return the maximum age of what each trigger writes: three triggers, and at least 15 s."""
     return max(LATE_TRIGGERS * interval_s, _LEAST_S)
 
 

@@ -1,9 +1,8 @@
 """Store: the heartbeat of the driver that owns the tables, a small file next to them.
 
-`<tables.root>/_owner.json` is replaced every few seconds by a thread of its own, however long a batch takes and
-whether or not Kafka answers. It says that the process lives, and in its report whether its batches go on. It fences
-nobody: the term in the tables does that. Whoever looks at it is a standby that wants to know when to take over, or
-somebody who asks for the stream's health.
+A separate thread replaces `<tables.root>/_owner.json` every few seconds, however long a batch takes and whether or not
+Kafka answers. It shows that the process is alive, and its report shows whether batches progress. It fences no driver:
+the term in the tables does that. Its readers are standbys, which need to know when to take over, and health checks.
 
 Tables in a bucket of S3 have it as an object; other object stores have none.
 """
@@ -30,7 +29,7 @@ SILENT_AFTER_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beat:
-    """What the file says."""
+    """Contents of the file."""
 
     owner: str
     """Same value as in `planner_state`."""
@@ -44,14 +43,14 @@ class Beat:
 
 
 def read(root: str, storage_options: Mapping[str, str]) -> Beat | None:
-    """The newest heartbeat; None when there is no such file.
+    """Return the newest heartbeat; None without such a file.
 
     Args:
         root: Of the tables.
         storage_options: Of delta-rs, secrets resolved.
 
     Raises:
-        StoreError: There is one, and it cannot be read.
+        StoreError: The file exists but cannot be read.
     """
     return _read(BeatFile(root, storage_options))
 
@@ -75,7 +74,7 @@ def _read(file: BeatFile) -> Beat | None:
 
 
 def is_kept(root: str) -> bool:
-    """Whether tables under `root` have such a file while a driver runs."""
+    """Return whether tables under `root` have such a file while a driver runs."""
     return BeatFile(root, {}).is_kept
 
 
@@ -96,7 +95,7 @@ class Heartbeat:
             root: Of the tables.
             storage_options: Of delta-rs, secrets resolved.
             every_s: Time between two beats.
-            report: What is told with each.
+            report: Returns the report of each beat.
         """
         self.every_s = every_s
         self._report = report
@@ -108,7 +107,7 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._beat_until_end, name="heartbeat", daemon=True)
 
     def claim(self, owner: str) -> None:
-        """Write once, in place of whatever is there."""
+        """Write once, replacing any existing file."""
         with self._lock:
             last = self._seen()
             # Of the same term: an owner that lives after all goes on writing.
@@ -116,14 +115,14 @@ class Heartbeat:
             self._write(is_stopped=False)
 
     def is_confirmed(self) -> bool:
-        """Whether the claim still stands; then it is written from now on."""
+        """Return whether the claim still holds; if so, keep writing from now on."""
         is_mine = self._is_mine()
         if is_mine and self._owner:
             self.begin(*self._owner)
         return is_mine
 
     def begin(self, owner: str, term: int) -> None:
-        """Write at once and from now on, as the owner of `term`; called again, go on under the new name."""
+        """Write now and regularly from now on, as the owner of `term`; a second call continues under the new name."""
         with self._lock:
             self._owner = (owner, term)
             self._write(is_stopped=False)

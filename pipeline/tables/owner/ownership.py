@@ -1,8 +1,8 @@
-"""Store: which driver owns the tables. The newest one does; the one before it is fenced.
+"""Store: ownership of the tables. The newest driver owns them; the previous one is fenced.
 
 `planner_state` holds one row: owner and term. A driver that starts takes
 the next term, makes it known to every table (`Store.touch`), and from then on every write of an earlier term is skipped
-(`Store`). The earlier driver learns it from `check`, at the latest with its next batch.
+(`Store`). The earlier driver learns this from `check`, with its next batch at the latest.
 """
 
 import logging
@@ -40,7 +40,7 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
 
     Args:
         tables: Open to read.
-        cluster: Name of the cluster they are about.
+        cluster: Name of the cluster of the tables.
         owner: Name of this driver.
         now_ms: Time.
 
@@ -48,13 +48,14 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
         The tables, open under the new term.
 
     Raises:
-        FencedError: Another driver took the same term in the same moment, and was first.
-        StoreError: The tables are about another cluster, whose offsets would be mixed with these.
+        FencedError: Another driver took the same term at the same moment, and was first.
+        StoreError: The tables belong to another cluster, whose offsets would mix with these.
     """
     last = current(tables)
     if last and last.cluster != cluster:
         raise StoreError(
-            f"the tables under {tables.root} belong to cluster {last.cluster!r}, and this driver runs for {cluster!r}; "
+            f"the tables under {tables.root} belong to cluster {last.cluster!r}, and this driver runs for "
+            f"{cluster!r}; "
             "give each cluster a tables.root of its own, or set cluster.name to the former name"
         )
     # Delta skips writes of a term that is not above all that a table has seen, silently.
@@ -90,7 +91,7 @@ def check(store: Store, owner: str) -> None:
 
 
 def current(store: Store) -> Owner | None:
-    """Who owns the tables; None when nobody ever did."""
+    """Return the owner of the tables; None if they never had one."""
     rows = store.rows(_TABLE, ["owner", "term", "cluster"])
     if not rows:
         return None

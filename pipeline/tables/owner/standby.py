@@ -31,16 +31,16 @@ _LOOK_EVERY_S = 1.0
 _LONGEST_GAP_S = 5.0
 
 Sign: TypeAlias = Beat | datetime
-"""What is different after each heartbeat: the beat, or the time of the newest commit where there are no beats."""
+"""A value that changes with each heartbeat: the beat, or without beats the time of the newest commit."""
 Look: TypeAlias = Callable[[], Sign | None]
 
 
 def wait_for_turn(config: Config, own: Heartbeat, stop: Event) -> None:
-    """Return when the tables are nobody's and claimed by `own`; or when `stop` is set.
+    """Return once the tables have no owner and `own` has claimed them; or when `stop` is set.
 
-    A claim is a first beat that is looked at again a moment later: of two standbys that claim at once, the one
-    whose beat was replaced goes on waiting. Where no beats are kept there is no claim either, and the later of
-    the two fences the other.
+    A claim is a first beat that is read again a moment later: if two standbys claim at once, the one whose beat
+    was replaced keeps waiting. Without beats there is no claim either, and the later of the two fences the
+    other.
     """
     if not heartbeat.is_kept(config.tables.root):
         watch(_newest_commit(config), patience_s=_patience_with_commits(config), stop=stop)
@@ -56,7 +56,7 @@ def watch(look: Look, *, patience_s: float, stop: Event, now_s: Callable[[], flo
     """Return when there is no heartbeat, or the same one for longer than `patience_s`; or when `stop` is set.
 
     Args:
-        look: The newest heartbeat, None for none; a StoreError says nothing either way.
+        look: Returns the newest heartbeat, None without one; a StoreError proves neither.
         patience_s: Seconds.
         stop: Ends the watch.
         now_s: A clock that only goes forward.
