@@ -192,7 +192,7 @@ def test_a_start_that_fails_says_why_and_leaves_nothing_behind() -> None:
         pass
 
     assert not cluster.data_dir.exists()
-    with pytest.raises(BrokerUnavailableError, match="not started yet"):
+    with pytest.raises(BrokerUnavailableError, match="not been started yet"):
         _ = cluster.nodes
 
 

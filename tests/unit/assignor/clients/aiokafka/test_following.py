@@ -144,7 +144,7 @@ def test_reader_that_fails_is_told_once_and_begins_anew(
 
     async def scenario() -> None:
         async with Following(cluster="local", group_id="g"):
-            await until(lambda: "no longer" in caplog.text)
+            await until(lambda: "resolved" in caplog.text)
 
     with caplog.at_level(logging.INFO, logger="assignor"):
         asyncio.run(asyncio.wait_for(scenario(), timeout=5))
@@ -228,7 +228,7 @@ def test_rebalance_that_cannot_be_asked_for_is_told_once_and_tried_again(
         following = Following(cluster="local", group_id="g", acks_topic=None)
         following._background._look = look
         async with following:
-            await until(lambda: "no longer" in caplog.text)
+            await until(lambda: "resolved" in caplog.text)
 
     with caplog.at_level(logging.INFO, logger="assignor"):
         asyncio.run(asyncio.wait_for(scenario(), timeout=5))

@@ -152,7 +152,7 @@ def test_client_that_does_not_end_is_left_behind(
 
     setup.follower.close()
 
-    assert "left behind" in caplog.text
+    assert "abandoned" in caplog.text
     assert (setup.told[-1], setup.topics.closed) == (("revoked", [0, 1]), 1)
 
 
@@ -178,7 +178,7 @@ def test_listener_that_commits_into_a_client_that_never_answers_does_not_hold_up
     with nullcontext() if suppressed else pytest.raises(KafkaException, match="no answer within"):
         setup.follower.close()
 
-    assert "left behind" in caplog.text
+    assert "abandoned" in caplog.text
     assert setup.follower._reading.commits.finished.get(("t", 0), Stored(40)) == Stored(40)
     assert setup.topics.closed == 1
 

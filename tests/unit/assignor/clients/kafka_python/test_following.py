@@ -179,7 +179,7 @@ def test_reader_that_fails_is_told_once_and_begins_anew(
     Reader.failing.extend([error] * 3)
 
     with caplog.at_level(logging.INFO, logger="assignor"), started() as following:
-        wait_until(lambda: "no longer" in caplog.text, what="a reading that works")
+        wait_until(lambda: "resolved" in caplog.text, what="a reading that works")
         following.keep_up()
 
     assert Reader.made == 4

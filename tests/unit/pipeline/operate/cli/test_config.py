@@ -179,7 +179,7 @@ def test_place_that_run_would_refuse_is_refused_and_one_that_it_would_take_is_wa
     refused = command("config", "check", str(file))
 
     assert refused.exit_code == 1
-    assert "is no folder" in refused.stderr
+    assert "is not a local folder" in refused.stderr
     file.write_text(f"{root}object_store = true\n", encoding="utf-8")
     taken = command("config", "check", str(file))
     assert taken.exit_code == 0
