@@ -225,8 +225,8 @@ def _impatient(services: Services, read: Intake) -> Iterator[str]:
         kept_ms = services.configs.tombstones_kept_ms(topic) or 0
         yield (
             f"{topic} keeps tombstones for {duration(kept_ms)} only (delete.retention.ms), less than the time "
-            f"between two batches, so each batch reads it again from its start: raise delete.retention.ms of {topic} above "
-            "ten times trigger.interval_s (Kafka's default is a day)"
+            f"between two batches, so each batch reads it again from its start: raise delete.retention.ms of {topic} "
+            "above ten times trigger.interval_s (Kafka's default is a day)"
         )
 
 
