@@ -177,8 +177,7 @@ class StrategyAssignor(MemberAssignor):
         self._strategy_name = name
 
     def under_old_name(self) -> MemberAssignor:
-        """Return the same entry under its former name, `lagwise-<strategy>`; list it after this one for a rolling
-        bounce.
+        """Return the entry under its old name, `lagwise-<strategy>`, to list after this one in a rolling bounce.
 
         It is attached with this one.
         """
@@ -191,8 +190,7 @@ class StrategyAssignor(MemberAssignor):
 def default_assignors(
     protocol: RebalanceProtocol = COOPERATIVE, *, past: Past | None = None
 ) -> list[StrategyAssignor]:
-    """Return the list of KIP-726 for one consumer: `cooperative-sticky`, then `range`; attaching the first attaches
-    all.
+    """Return the list of KIP-726 for one consumer, `cooperative-sticky`, then `range`; attach only the first.
 
     The member is eager under `range`, and cooperative once the group selects `cooperative-sticky`, which it does when
     every member lists it.
