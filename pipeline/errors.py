@@ -25,6 +25,10 @@ class AccessRefusedError(PipelineError):
     """The Kafka cluster does not know this user, or does not let it do what it must. Somebody has to change that."""
 
 
+class OffsetsRefusedError(AccessRefusedError):
+    """The Kafka cluster does not let this user read the offsets topic. Asking coordinators instead may be right."""
+
+
 class AuthenticationError(AccessRefusedError):
     """The Kafka cluster does not know this user, or not with this password or certificate."""
 
@@ -59,6 +63,10 @@ class TablesChangedError(PipelineError):
 
 class StorageUnavailableError(PipelineError):
     """The tables cannot be written now: a full disk, a read-only mount. Trying again later is right."""
+
+
+class StorageRefusedError(PipelineError):
+    """The store refuses Spark's tasks what it lets the driver do. Somebody has to change that."""
 
 
 class StoreError(PipelineError):

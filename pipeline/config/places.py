@@ -51,8 +51,7 @@ def _check_s3(tables: TablesConfig) -> None:
     if not is_folder_of_host(tables.checkpoint_path):
         raise ConfigError(
             f"tables.checkpoint: with tables at {tables.root}, name a folder on the driver's own disk; it only "
-            "numbers "
-            "batches and may be lost"
+            "numbers batches and may be lost"
         )
     if not _S3_ROOT.fullmatch(tables.root):
         raise ConfigError(
@@ -69,8 +68,7 @@ def _check_s3(tables: TablesConfig) -> None:
     if ("access_key_id" in given) != ("secret_access_key" in given):
         raise ConfigError(
             "tables.storage_options: an access key has two parts; give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
-            "or "
-            "neither"
+            "or neither"
         )
     if tables.catalog:
         raise ConfigError(

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.decode.rows import filled, rows_of
-from pipeline.kafka.poke_member import CLIENT_ID
+from pipeline.kafka.poke_member import is_poke
 from pipeline.kafka.sources.groups.ask import GroupAnswer, Member
 from pipeline.kafka.sources.groups.settings import Listing
 
@@ -56,13 +56,12 @@ def _group(answer: GroupAnswer) -> Row:
         "assignor": answer.assignor,
         "members": None
         if answer.members is None
-        else [_member(one) for one in answer.members if not _is_poke(one)],
+        else [
+            _member(one)
+            for one in answer.members
+            if not is_poke(one.client_id, reads_nothing=not one.assigned)
+        ],
     }
-
-
-def _is_poke(member: Member) -> bool:
-    # A coordinator does not report subscriptions, so the test is that lagwise's own member has no partition.
-    return member.client_id == CLIENT_ID and not member.assigned
 
 
 def _member(member: Member) -> Row:

@@ -17,8 +17,7 @@ from pipeline.row_keys import LAG_KEY, NO_ROW, PARTITION_KEY, codes, looked_up
 
 UNNAMED = (
     "its coordinator no longer returns this commit, and the brokers say nothing about the partition: the commit may "
-    "be "
-    "gone, or this user may not see its topic"
+    "be gone, or this user may not see its topic"
 )
 """Why a commit is in doubt though the group's coordinator has answered."""
 

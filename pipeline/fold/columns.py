@@ -10,8 +10,7 @@ from pipeline.arrow_columns import bools, is_set
 
 BEHEADED = (
     "records were deleted from the beginning of its partition of the offsets topic, and no later record and no "
-    "broker "
-    "has confirmed it yet"
+    "broker has confirmed it yet"
 )
 
 

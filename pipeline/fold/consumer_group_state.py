@@ -19,7 +19,7 @@ from assignor.protocol.kafka.consumer_group import (
 )
 from assignor.protocol.kafka.offsets import topic_id_text
 from assignor.protocol.kafka.record_types import RecordType
-from pipeline.kafka.poke_member import is_poke
+from pipeline.kafka.poke_member import is_poke, subscribes_to_nothing
 
 Row = dict[str, Any]
 TopicNames = Mapping[str, str]
@@ -101,9 +101,8 @@ def group_row(records: Iterable[Row], topic_names: TopicNames) -> Row:
 def _is_poke(metadata: MemberMetadata | None) -> bool:
     if metadata is None:
         return False
-    return is_poke(
-        metadata.client_id, reads_names=bool(metadata.topic_names), topic_regex=metadata.topic_regex
-    )
+    reads_nothing = subscribes_to_nothing(metadata.topic_names, metadata.topic_regex)
+    return is_poke(metadata.client_id, reads_nothing=reads_nothing)
 
 
 def _state(found: _Found, ids: Iterable[str], epoch: int | None, target_epoch: int | None) -> str | None:

@@ -48,6 +48,8 @@ class Cluster:
     """Settings of these topics and of the control topic."""
     hidden: str | None = None
     """With "auto": why the offsets topic cannot be read; else None."""
+    is_tried: bool = False
+    """With "auto": brokers do not report whether this user may read the offsets topic."""
 
     @property
     def reads_offsets(self) -> bool:
@@ -56,7 +58,12 @@ class Cluster:
 
 
 def inspect(
-    admin: AdminClient, control: ControlConfig, *, timeout_s: float, offsets: OffsetsFrom = "topic"
+    admin: AdminClient,
+    control: ControlConfig,
+    *,
+    timeout_s: float,
+    offsets: OffsetsFrom = "topic",
+    is_refused: bool = False,
 ) -> Cluster:
     """Look at the cluster; create the job's own topics, and have the broker create the offsets topic, if absent.
 
@@ -65,17 +72,17 @@ def inspect(
         control: The job's own topics.
         timeout_s: Timeout of each question.
         offsets: Where commits come from; the offsets topic is created only if it is read.
+        is_refused: Whether this user was refused when it read the offsets topic; it counts for "auto".
 
     Raises:
         KafkaException: No broker answered in time.
         AccessRefusedError: This user lacks a right for one of these steps.
         BrokerUnavailableError: A topic could not be created, or does not appear after its creation.
     """
-    hidden = None
+    access = offsets_topic.Access()
     if offsets == "auto":
-        question = offsets_topic.ask(admin, timeout_s=timeout_s)
-        hidden = offsets_topic.why_unreadable(question, timeout_s=timeout_s)
-    reads_offsets = offsets != "admin" and hidden is None
+        access = offsets_topic.access_now(admin, timeout_s=timeout_s, is_refused=is_refused)
+    reads_offsets = offsets != "admin" and access.why_not is None
     listed = admin.list_topics(timeout=timeout_s)
     _create_missing(admin, control, present=set(listed.topics), timeout_s=timeout_s)
     if reads_offsets and OFFSETS_TOPIC not in listed.topics:
@@ -84,7 +91,13 @@ def inspect(
     _wait_for(admin, (*read, control.topic), timeout_s=timeout_s)
     configs = TopicConfigs(admin, control, reads_offsets=reads_offsets)
     configs.ask_first(timeout_s=timeout_s)
-    return Cluster(cluster_id=str(listed.cluster_id), topics=read, configs=configs, hidden=hidden)
+    return Cluster(
+        cluster_id=str(listed.cluster_id),
+        topics=read,
+        configs=configs,
+        hidden=access.why_not,
+        is_tried=not access.is_reported,
+    )
 
 
 def _create_missing(

@@ -4,7 +4,10 @@ Nothing is fetched: a broker's description of the topic includes this user's rig
 hidden, or does not exist yet. Which of the two does not matter: coordinators know every commit either way.
 """
 
+import time
+from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -14,6 +17,20 @@ from pipeline.kafka.asking import answer
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 
 Question: TypeAlias = "Future[TopicDescription]"
+
+LOOKS = 2
+"""Answers in a row without which the topic is not given up: a broker may have just started, or not know a right yet."""
+_BETWEEN_LOOKS_S = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """This user's access to the offsets topic, according to brokers."""
+
+    why_not: str | None = None
+    """Why it cannot read the topic; None if it can, or may be able to."""
+    is_reported: bool = True
+    """Whether that is known. If brokers do not report rights, it shows when the topic is read."""
 
 
 def ask(admin: AdminClient, *, timeout_s: float) -> Question:
@@ -29,12 +46,36 @@ def ask(admin: AdminClient, *, timeout_s: float) -> Question:
     return question
 
 
-def why_unreadable(question: Question, *, timeout_s: float) -> str | None:
-    """Why this user cannot read the offsets topic; None if it can, or if the brokers do not report its rights.
+def access_now(admin: AdminClient, *, timeout_s: float, is_refused: bool) -> Access:
+    """What brokers say now: the first answer by which the topic may be readable, or the last one of `LOOKS`.
+
+    It waits for answers, and between them.
+
+    Args:
+        admin: A client of the cluster.
+        timeout_s: Timeout of each question.
+        is_refused: See `access`.
+
+    Raises:
+        KafkaException: There is no answer.
+    """
+    for look in range(LOOKS):
+        if look:
+            time.sleep(_BETWEEN_LOOKS_S)
+        question = ask(admin, timeout_s=timeout_s)
+        found = access(question, timeout_s=timeout_s, is_refused=is_refused)
+        if found.why_not is None:
+            break
+    return found
+
+
+def access(question: Question, *, timeout_s: float, is_refused: bool) -> Access:
+    """What brokers say.
 
     Args:
         question: As returned by `ask`.
         timeout_s: Seconds to wait for the answer.
+        is_refused: Whether this user was refused when it read the topic; counts only if brokers do not report rights.
 
     Raises:
         KafkaException: There is no answer.
@@ -43,11 +84,16 @@ def why_unreadable(question: Question, *, timeout_s: float) -> str | None:
         found = answer(question, timeout_s)
     except KafkaException as failure:
         if failure.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            return f"this user may not describe {OFFSETS_TOPIC}"
+            return Access(why_not=f"this user may not describe {OFFSETS_TOPIC}")
         if failure.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            return f"the brokers report no topic {OFFSETS_TOPIC}: it is hidden, or no group has committed yet"
+            why = f"the brokers report no topic {OFFSETS_TOPIC}: it is hidden, or no group has committed yet"
+            return Access(why_not=why)
         raise
-    allowed = found.authorized_operations
-    if allowed is not None and AclOperation.READ not in allowed:
-        return f"this user may describe {OFFSETS_TOPIC} but not read it"
-    return None
+    # The client's annotations leave None out.
+    allowed: Sequence[object] | None = found.authorized_operations
+    if allowed is None:
+        why = f"this user was refused when it read {OFFSETS_TOPIC}, and the brokers do not report its rights"
+        return Access(why_not=why if is_refused else None, is_reported=False)
+    if AclOperation.READ not in allowed:
+        return Access(why_not=f"this user may describe {OFFSETS_TOPIC} but not read it")
+    return Access()

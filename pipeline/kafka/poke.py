@@ -23,8 +23,9 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 from pipeline.child_python import module_command
 from pipeline.kafka.asking import answer, in_words
 from pipeline.kafka.client import resolve
-from pipeline.kafka.poke_member import CLIENT_ID, NOTHING
+from pipeline.kafka.poke_member import CLIENT_ID, NOTHING, is_poke
 from pipeline.kafka.tokens import ready
+from pipeline.poke_reasons import NOT_KIP848, OTHER_MEMBERS
 
 _POLL_S = 0.05
 _LOOK_EVERY_S = 0.1
@@ -105,10 +106,13 @@ def refusal(found: ConsumerGroupDescription | KafkaException, members: Collectio
     if found.state in _NOBODY:
         return Outcome(why_not=_NOBODY[found.state])
     if found.type != ConsumerGroupType.CONSUMER:
-        return Outcome(why_not="the group no longer uses group.protocol=consumer")
+        return Outcome(why_not=NOT_KIP848)
     if not set(members) <= {one.member_id for one in found.members}:
-        return Outcome(why_not="members to which the plan gives partitions have left")
-    return _CUT_OFF if any(one.client_id == CLIENT_ID for one in found.members) else None
+        return Outcome(why_not=OTHER_MEMBERS)
+    is_cut_off = any(
+        is_poke(one.client_id, reads_nothing=not one.assignment.topic_partitions) for one in found.members
+    )
+    return _CUT_OFF if is_cut_off else None
 
 
 def poke(question: Question) -> Outcome:

@@ -3,6 +3,7 @@
 It is not a consumer of the group, so no table, plan or history shows it.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 CLIENT_ID: Final = "lagwise-poke"
@@ -15,12 +16,22 @@ NOTHING: Final = "^:lagwise-poke:$"
 _AS_SENT: Final = frozenset({NOTHING, f"({NOTHING})"})
 
 
-def is_poke(client_id: str | None, *, reads_names: bool, topic_regex: str | None) -> bool:
+def is_poke(client_id: str | None, *, reads_nothing: bool) -> bool:
     """Whether this is lagwise's own member. A consumer with its client id that can read something is not.
 
     Args:
         client_id: Client id of the member.
-        reads_names: Whether it subscribes to topics by name.
-        topic_regex: The regular expression that it subscribes to.
+        reads_nothing: By its record: `subscribes_to_nothing`. A coordinator's answer has no subscription: there it is
+            that the member has no partition.
     """
-    return client_id == CLIENT_ID and not reads_names and topic_regex in _AS_SENT
+    return client_id == CLIENT_ID and reads_nothing
+
+
+def subscribes_to_nothing(topic_names: Collection[str], topic_regex: str | None) -> bool:
+    """Whether a subscription is that of lagwise's own member.
+
+    Args:
+        topic_names: Topics that it names.
+        topic_regex: The regular expression that it contains.
+    """
+    return not topic_names and topic_regex in _AS_SENT

@@ -19,6 +19,8 @@ NEVER_READ = "it was not read before"
 MAY_HAVE_MISSED_DELETIONS = "deletions may have been missed"
 TRUNCATED = "log truncated"
 """How the error of a span begins whose position does not hold any more, so that all has to be read again."""
+REFUSED = "this user may not read the topic"
+"""How the error of a span begins that its leader refuses to serve."""
 
 
 @dataclass(frozen=True, slots=True)

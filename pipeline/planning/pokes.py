@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from assignor.protocol.control import ControlRecord
+from pipeline.poke_reasons import NOT_KIP848, OTHER_MEMBERS
 
 GROUP_COLUMNS = ("group_id", "group_type", "generation", "members", "reconciliation")
 """Columns of `schemas.CONSUMER_GROUPS` that `why_not` needs."""
-NOT_KIP848 = "the group no longer uses group.protocol=consumer"
 OVER = "the plan is no longer valid"
-OTHER_MEMBERS = "members to which the plan gives partitions have left"
 BY_EXPRESSION = (
     "a member subscribes by a regular expression, which the broker would resolve with the rights of lagwise's user; "
     "the plan waits until a member joins or leaves"

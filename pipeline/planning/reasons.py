@@ -109,8 +109,7 @@ def log_offsets_unanswered(partition: str, others: int, error: str) -> str:
 def commit_of_deleted_topic(partition: str, others: int) -> str:
     """The topic was deleted and created again after the commit."""
     return (
-        f"the lag of {_and_more(partition, others)} is unknown: the last commit belongs to a deleted topic of the "
-        "same "
+        f"the lag of {_and_more(partition, others)} is unknown: the last commit belongs to a deleted topic of the same "
         "name; planning resumes when the group commits again"
     )
 
@@ -274,8 +273,7 @@ def guard_effect_hurt(left_ms: int) -> str:
 def guard_effect_rests(epoch: int, left_ms: int) -> str:
     """The pause between needless plans doubles."""
     return (
-        f"effect: no member that gives something is behind at its commits, as before plan epoch {epoch}, which "
-        "changed "
+        f"effect: no member that gives something is behind at its commits, as before plan epoch {epoch}, which changed "
         f"nothing that can be seen; no other plan like it for another {_s(left_ms)}"
     )
 

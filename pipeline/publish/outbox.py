@@ -225,8 +225,7 @@ class Publisher:
                 f"driver {other.owner} publishes plans for cluster {self.cluster}, from the tables under "
                 f"{other.root} "
                 f"of host {other.host}; this one does not start alongside it: set plan.dry_run = true for a trial, "
-                "or "
-                "stop that driver and start this one with --take-over"
+                "or stop that driver and start this one with --take-over"
             )
 
     def _fenced_by(self, error: KafkaError) -> str:

@@ -50,6 +50,7 @@ def build_services(
     *,
     store: Store,
     owner: str,
+    pokes: Pokes,
     is_once: bool,
     takes_over: bool = False,
 ) -> Services:
@@ -61,6 +62,7 @@ def build_services(
         admin: A client of it, kept for as long as the services are.
         store: The tables, in the term of this driver.
         owner: Name of this driver.
+        pokes: Of the driver; they outlive its queries.
         is_once: See `Services`.
         takes_over: Publish though a driver of other tables does.
     """
@@ -77,6 +79,7 @@ def build_services(
         filters=build_filters(config, name),
         topics=found.topics,
         hidden=found.hidden,
+        is_tried=found.is_tried,
         configs=found.configs,
         migration=MigrationWatch(admin),
         retention=RetentionWatch(admin),
@@ -96,7 +99,7 @@ def build_services(
             is_dry=_is_dry(config.plan),
             takes_over=takes_over,
         ),
-        pokes=Pokes(unresolved(config)),
+        pokes=pokes,
     )
 
 

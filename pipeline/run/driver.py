@@ -42,6 +42,8 @@ class Services:
     """Logs that are read."""
     hidden: str | None = None
     """Why `source.offsets = "auto"` does not read the offsets topic; None if it does, or has no choice."""
+    is_tried: bool = False
+    """With "auto": brokers do not report the right to read the offsets topic, so a refusal shows that it is missing."""
     configs: TopicConfigs
     """Settings of the topics that the job reads, and of the control topic."""
     migration: Callable[[], Migration] = lambda: "unknown"

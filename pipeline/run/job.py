@@ -20,6 +20,7 @@ from pipeline.config.secret_values import resolve
 from pipeline.errors import (
     AccessRefusedError,
     BrokerUnavailableError,
+    OffsetsRefusedError,
     PipelineError,
     QueryFailedError,
     SparkEndedError,
@@ -29,10 +30,12 @@ from pipeline.errors import (
     TopicMissingError,
 )
 from pipeline.kafka import cluster
+from pipeline.kafka.client import unresolved
 from pipeline.kafka.errors import explained
 from pipeline.local.jars import resolve_for_spark
 from pipeline.local.java import find_java
 from pipeline.planning.memory import PlanMemory
+from pipeline.publish.pokes import Pokes
 from pipeline.run import query
 from pipeline.run.assembly import (
     admin_client,
@@ -114,11 +117,14 @@ class Job:
         """Failures of the query in a row, without a batch in between."""
         self._refusals = 0
         """Refusals of this user by the cluster, in a row."""
+        self._is_topic_refused = False
+        """Whether it has refused to let this user read the offsets topic."""
         self._waits = 0
         """Waits for the cluster in a row, without a batch in between."""
         self._owned: tuple[Store, str] | None = None
         """The tables as this process has taken them over last, and its name; what followed may have failed."""
         self._runner: query.Runner | None = None
+        self._pokes = Pokes(unresolved(config))
         self.monitor = Monitor(interval_s=config.trigger.interval_s, deadline_s=config.start.deadline_s)
         self._storage = StorageWait(config.tables, self.monitor, self.stop)
         self._heartbeat = Heartbeat(
@@ -152,6 +158,9 @@ class Job:
         spark.streams.addListener(SparkListener(self.monitor))
         while not self.stop.is_set():
             self._stream_until_it_ends(spark)
+        if self.once:
+            # No later batch publishes these plans again.
+            self._pokes.finish()
 
     def _make_tables(self) -> None:
         tables = self.config.tables
@@ -182,6 +191,7 @@ class Job:
             self._wait_for_cluster("Kafka is unavailable", error)
         except AccessRefusedError as error:
             self._refusals += 1
+            self._is_topic_refused |= isinstance(error, OffsetsRefusedError)
             if self._refusals >= _FAILURES_IN_A_ROW:
                 raise
             self._wait_for_cluster("Kafka denies access", error)
@@ -261,6 +271,7 @@ class Job:
                 config.control,
                 timeout_s=config.source.request_timeout_s,
                 offsets=config.source.offsets,
+                is_refused=self._is_topic_refused,
             )
         driver = self._take_over(spark, found, admin)
         source = build_source(
@@ -297,7 +308,10 @@ class Job:
             | ({} if found.hidden is None else {"reason": found.hidden}),
         )
         return OffsetsWatch(
-            admin, is_read=found.reads_offsets, timeout_s=source.request_timeout_s
+            admin,
+            is_read=found.reads_offsets,
+            timeout_s=source.request_timeout_s,
+            is_refused=self._is_topic_refused,
         ).is_outdated
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
@@ -326,6 +340,7 @@ class Job:
                 admin,
                 store=store,
                 owner=owner,
+                pokes=self._pokes,
                 is_once=self.once,
                 takes_over=self.takes_over,
             ),

@@ -17,8 +17,6 @@ from pipeline.kafka import offsets_topic
 log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 10.0
-_LOOKS = 2
-"""Answers in a row that end a query: one broker may have just started, or learn of a right later than others."""
 
 
 @final
@@ -31,6 +29,7 @@ class OffsetsWatch:
         *,
         is_read: bool,
         timeout_s: float,
+        is_refused: bool = False,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Ask nothing yet.
@@ -39,11 +38,13 @@ class OffsetsWatch:
             admin: A client of the cluster; it must outlive this object.
             is_read: Whether the query reads the offsets topic.
             timeout_s: Timeout of each question.
+            is_refused: See `offsets_topic.access`.
             now_s: A monotonic clock.
         """
         self._admin = admin
         self._is_read = is_read
         self._timeout_s = timeout_s
+        self._is_refused = is_refused
         self._now_s = now_s
         self._due_s = now_s() + LOOK_EVERY_S
         self._question: offsets_topic.Question | None = None
@@ -63,15 +64,16 @@ class OffsetsWatch:
             self._given_up_s = now_s + 2 * self._timeout_s
             with suppress(KafkaException):
                 self._question = offsets_topic.ask(self._admin, timeout_s=self._timeout_s)
-        return self._others >= _LOOKS
+        return self._others >= offsets_topic.LOOKS
 
     def _note(self, question: offsets_topic.Question) -> None:
         try:
-            why = offsets_topic.why_unreadable(question, timeout_s=self._timeout_s)
+            access = offsets_topic.access(question, timeout_s=self._timeout_s, is_refused=self._is_refused)
         except KafkaException:
             return
+        why = access.why_not
         self._others = self._others + 1 if (why is None) is not self._is_read else 0
-        if self._others == _LOOKS:
+        if self._others == offsets_topic.LOOKS:
             log.warning(
                 "the offsets topic can be read again: the query restarts and reads it"
                 if why is None

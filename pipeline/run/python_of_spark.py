@@ -29,8 +29,7 @@ def provide(python: str) -> None:
     if inside != ["bin", "python"]:
         raise ConfigError(
             f"no {python} on this host: Spark starts the executors' Python on the driver's host, too; install it "
-            "here "
-            "at the same path, or name another one in PYSPARK_PYTHON"
+            "here at the same path, or name another one in PYSPARK_PYTHON"
         )
     link = Path(environment)
     try:

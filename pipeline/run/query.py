@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from pipeline.errors import PipelineError, StorageUnavailableError, StoreError
+from pipeline.errors import PipelineError, StorageRefusedError, StorageUnavailableError, StoreError
 from pipeline.kafka.positions import End
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.batch import steps
@@ -127,6 +127,9 @@ class Runner:
 
     def _failure_of(self, error: BaseException) -> BaseException:
         """The error for the main thread. If the tables could not be written, wait here until they can be."""
+        if isinstance(error, StorageRefusedError) and not self.storage.has_been_written:
+            # What tasks were never allowed to do is not waited for: keys or rights are wrong.
+            return error
         why = trouble_of(error, has_been_written=True)
         if why is None:
             return error

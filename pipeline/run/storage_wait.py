@@ -42,6 +42,8 @@ class StorageWait:
         self._since_s: float | None = None
         self._said_at_s = -math.inf
         self._waits = 0
+        self.has_been_written = False
+        """A batch has ended since the start of the driver, so its tasks were allowed to write."""
 
     def until_usable(self, error: str | None = None) -> None:
         """Return when writing the tables is worth a try, or when the driver should stop.
@@ -66,6 +68,7 @@ class StorageWait:
 
     def batch_ended(self) -> None:
         """Everything was written, so the outage is over."""
+        self.has_been_written = True
         if self._since_s is not None:
             # Only now: storage that takes a small file, or is not probed, may not take a batch.
             lasted_s = round(self._clock_s() - self._since_s)

@@ -40,8 +40,7 @@ MEASURES = [
         "lag_at_commit",
         LONG,
         "log end when the newest commit was made, less what an open transaction held back, - committed, records, 0 "
-        "to "
-        "lag; null when no samples tell it",
+        "to lag; null when no samples tell it",
     ),
     column("lag_seconds", DOUBLE, "age of the next record to be read; 0 at the end; null when unknown"),
     column(
@@ -173,8 +172,7 @@ DECISION = [
         "moves",
         MOVES,
         "partitions that change owner; lag: records that the plan counted, behind at the commit and, once the next "
-        "one "
-        "is late, what came in since it was due",
+        "one is late, what came in since it was due",
     ),
     column(
         "drain_s_before",

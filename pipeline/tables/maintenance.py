@@ -1,4 +1,6 @@
-"""Store: maintenance that keeps the tables small while the stream runs, in its thread (one writer per table).
+"""Maintenance of the store's tables: it keeps them small while the stream runs.
+
+It runs in the thread of the stream, so each table has one writer.
 
 A round consists of many slices, each of one table. A batch runs as many as its time allows, and the next batches
 continue with the rest. Only the process knows the rest of a round: a killed round starts over, and a slice that has

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from pipeline.config.places import is_folder_of_host
-from pipeline.errors import PipelineError, StorageUnavailableError, StoreError
+from pipeline.errors import PipelineError, StorageRefusedError, StorageUnavailableError, StoreError
 
 LEAST_FREE_BYTES = 64 * 2**20
 """A batch of 300,000 partitions writes about this much; with less left, a disk is full for many purposes."""
@@ -117,6 +117,8 @@ def trouble_of(error: BaseException, *, has_been_written: bool = False) -> str |
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, StorageUnavailableError):
+            return str(seen)
+        if has_been_written and isinstance(seen, StorageRefusedError):
             return str(seen)
         if isinstance(seen, PipelineError) and not isinstance(seen, StoreError):
             # Of Kafka, of another driver: what led to it does not matter.

@@ -1,8 +1,11 @@
-"""A driver that kills itself, and the JVM with it, behind a step: `python tests/fault/driver.py ROOT BROKER STEP WHEN`.
+"""A driver that kills itself, and the JVM with it, behind a step.
+
+Run as `python tests/fault/driver.py ROOT BROKER STEP WHEN [CHECKPOINT]`.
 
 STEP is a step of `pipeline.run.batch.steps.run`, or `none` for a driver that reads what is there, sends what was left
-unsent, makes no new plans and ends.
+unsent, makes no new plans and ends; any other word is for one that somebody else kills.
 WHEN is `first` for its first batch, `planning` for the first one behind the start-up, which is planned and published.
+CHECKPOINT is a folder, for tables that are in none.
 """
 
 import os
@@ -19,11 +22,11 @@ from tests.support.job.job import eager_plan
 from tests.support.job.steps import WatchedSteps
 
 
-def config(root: str, bootstrap: str, *, dry_run: bool) -> Config:
+def config(root: str, bootstrap: str, *, dry_run: bool, checkpoint: str = "") -> Config:
     """Everything is due in every batch, so that every step has something to lose."""
     return Config(
         kafka=KafkaConfig(properties={"bootstrap.servers": bootstrap}),
-        tables=TablesConfig(root=root, upkeep_every_batches=2, retention_hours=0.01),
+        tables=TablesConfig(root=root, checkpoint=checkpoint, upkeep_every_batches=2, retention_hours=0.01),
         trigger=TriggerConfig(interval_s=1),
         history=HistoryConfig(interval_s=1, max_gap_s=1),
         # A batch that is killed again and again is decided about at last, with the log offsets of its first run.
@@ -52,10 +55,10 @@ class Killing(WatchedSteps):
 
 
 def main() -> None:
-    root, bootstrap, step, when = sys.argv[1:]
+    root, bootstrap, step, when, *places = sys.argv[1:]
     configure()
     to_the_end = step == "none"
-    settings = config(root, bootstrap, dry_run=to_the_end)
+    settings = config(root, bootstrap, dry_run=to_the_end, checkpoint="".join(places))
     job = Job(settings, once=to_the_end, run_batch=partial(run, steps=partial(Killing, step=step, when=when)))
     signal.signal(signal.SIGTERM, lambda *_: job.stop.set())
     job.run()

@@ -215,4 +215,4 @@ def test_cluster_without_an_offsets_topic_is_asked_and_the_topic_is_taken_once_i
             )
             (row,) = job.lags(GROUP).values()
             assert (row["committed_offset"], row["lag"]) == (7, END - 7)
-        assert any("the brokers know no topic" in line for line in job.messages)
+        assert any("the brokers report no topic" in line for line in job.messages)

@@ -26,7 +26,7 @@ from pipeline.kafka import cluster
 from pipeline.kafka.ghosts import Brokers
 from pipeline.kafka.list_offsets.leaders import Leaders
 from pipeline.kafka.migration import MigrationWatch
-from pipeline.kafka.positions import Span
+from pipeline.kafka.positions import REFUSED, Span
 from pipeline.kafka.retention import RetentionWatch
 from pipeline.kafka.sources.log_offsets.topics_gone import confirm_gone
 from pipeline.kafka.sources.records.consumer import ReadSettings, consume
@@ -267,6 +267,5 @@ def test_topic_that_may_be_described_and_not_read_is_read_by_nobody_and_says_why
         assert isinstance(rows, list)
         return str(rows[0]["error"])
 
-    wait_until(
-        lambda: "Fetch from broker 1 failed: Broker: Topic authorization failed" in why(), what="the reason"
-    )
+    refused = f"{REFUSED}: Fetch from broker 1 failed: Broker: Topic authorization failed"
+    wait_until(lambda: why() == refused, what="the reason")

@@ -29,7 +29,7 @@ from pipeline.errors import (
 from pipeline.kafka.asking import allow, answer, outcome_of
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.errors import RIGHTS, client_with_reason, explained
-from pipeline.kafka.poke_member import CLIENT_ID
+from pipeline.kafka.poke_member import is_poke
 from pipeline.kafka.tokens import ready
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.doctor.evidence import GroupEvidence, StreamEvidence
@@ -205,7 +205,9 @@ def _gone(group: GroupEvidence, figures: Figures) -> Finding:
 def _present(found: ConsumerGroupDescription, group: GroupEvidence, figures: Figures) -> Finding:
     kind = found.type.name.lower() if found.type else "unknown"
     state = found.state.name.lower().replace("_", " ")
-    n_members = sum(one.client_id != CLIENT_ID for one in found.members)
+    n_members = sum(
+        not is_poke(one.client_id, reads_nothing=not one.assignment.topic_partitions) for one in found.members
+    )
     text = f"Kafka has the group: type {kind}, state {state}, {n_members} member(s)"
     if group.group is not None and group.members and len(group.members) != n_members:
         return figures.finding(

@@ -9,7 +9,7 @@ from deltalake.transaction import AddAction
 
 from pipeline import task_sizes
 from pipeline.arrow_stream import packed
-from pipeline.errors import StorageUnavailableError
+from pipeline.errors import StorageRefusedError, StorageUnavailableError
 from pipeline.row_ranges import Ranges
 from pipeline.run.batch.intake import Settled
 from pipeline.run.tasks.folding import FILES, SHARES, Fold, FoldingTask
@@ -72,8 +72,16 @@ def added(answers: pa.Table) -> list[AddAction]:
         answers: `FILES` from `FoldingTask`.
 
     Raises:
-        StorageUnavailableError: A task could not write its file. The files of the others are never committed.
+        StorageRefusedError: The store refused a task its file. The files of the others are never
+            committed.
+        StorageUnavailableError: A task could not write its file for another reason of the storage's.
     """
+    for refusal in answers["refusal"].drop_null().to_pylist():
+        raise StorageRefusedError(
+            f"the store refuses Spark's tasks what it lets the driver do: {refusal}; give the executors the driver's "
+            "rights to the tables, by keys in tables.storage_options or by a role of their hosts, and start the "
+            "driver again"
+        )
     for trouble in answers["trouble"].drop_null().to_pylist():
         raise StorageUnavailableError(trouble)
     return [AddAction(**json.loads(file)) for file in answers["file"].to_pylist()]

@@ -15,8 +15,10 @@ import pyarrow.compute as pc
 
 from pipeline.arrow_columns import moment
 from pipeline.clock import duration
+from pipeline.errors import OffsetsRefusedError
 from pipeline.kafka.positions import (
     NEVER_READ,
+    REFUSED,
     TRUNCATED,
     Answer,
     End,
@@ -110,9 +112,15 @@ class Settled:
 
 
 def settle(driver: Driver, read: Read, chosen: Chosen) -> Settled:
-    """Say how far everything is by now, and which groups that leaves behind."""
+    """Say how far everything is by now, and which groups that leaves behind.
+
+    Raises:
+        OffsetsRefusedError: Brokers do not report rights, and a task was refused the offsets topic.
+    """
     if chosen.first_run is not None:
         return _settled_again(driver, read, chosen, chosen.first_run)
+    if driver.services.is_tried:
+        _require_readable(read.summary)
     offset = chosen.offset
     driver.services.configs.ask_again()
     _log_reread(driver, offset.intake, chosen.at_ms)
@@ -124,6 +132,12 @@ def settle(driver: Driver, read: Read, chosen: Chosen) -> Settled:
         answers=offset.answers,
         past=chosen.past,
     )
+
+
+def _require_readable(summary: Summary) -> None:
+    for (topic, number), one in sorted(summary.reached.items()):
+        if topic == OFFSETS_TOPIC and one.error is not None and one.error.startswith(REFUSED):
+            raise OffsetsRefusedError(f"partition {number} of {topic} cannot be read: {one.error}")
 
 
 def _log_reread(driver: Driver, read: Intake, at_ms: int) -> None:
@@ -201,7 +215,7 @@ def _remarks(services: Services, read: Intake) -> Iterator[str]:
     if services.hidden is not None:
         yield (
             f'coordinators are asked because {services.hidden}; source.offsets = "auto" returns to the topic as soon '
-            "as it can be read"
+            "as brokers report that it can be read"
         )
     yield from _impatient(services, read)
 

@@ -19,18 +19,20 @@ log = logging.getLogger(__name__)
 def poke_groups(services: Services, published: Iterable[PlanRecord]) -> None:
     """Request a poke of each of these groups that is configured for it. The batch does not wait for the outcome.
 
+    A poke that is still queued for one of the others is dropped: it is for an earlier plan, or its plan was withdrawn.
+
     Args:
         services: Services of the driver that published the plans.
         published: The newest plan of each group.
     """
     config = services.config.plan
-    wanted = {
-        group_id: value
-        for group_id, _, value in published
-        if value is not None and config.for_group(group_id).poke
-    }
-    if wanted:
-        services.pokes.request(_due(services, wanted))
+    values = {one.group_id: one.value for one in published if config.for_group(one.group_id).poke}
+    if not values:
+        return
+    wanted = {group_id: value for group_id, value in values.items() if value is not None}
+    due = list(_due(services, wanted)) if wanted else []
+    services.pokes.forget(values.keys() - {one.group_id for one in due})
+    services.pokes.request(due)
 
 
 def _due(services: Services, values: Mapping[str, str]) -> Iterator[Poke]:

@@ -28,9 +28,16 @@ Fold: TypeAlias = Callable[[Tables, pa.Table, pc.Expression | None], pa.Table]
 
 SHARES = pa.schema([("number", pa.int32()), ("new", pa.binary())])
 """Input of a task: the number of its range, and the range's new rows, packed."""
-FILES = t.StructType([t.StructField("file", t.StringType()), t.StructField("trouble", t.StringType())])
-"""Output of a task for each range that has rows: the file, as JSON of Delta's AddAction, or the storage's trouble."""
-_ANSWER = pa.schema([("file", pa.string()), ("trouble", pa.string())])
+FILES = t.StructType(
+    [
+        t.StructField("file", t.StringType()),
+        t.StructField("trouble", t.StringType()),
+        t.StructField("refusal", t.StringType()),
+    ]
+)
+"""Output of a task for each range that has rows: the file, as JSON of Delta's AddAction, the storage's trouble, or why
+the store refuses the write."""
+_ANSWER = pa.schema([(field.name, pa.string()) for field in FILES])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +62,19 @@ class FoldingTask:
                 # Another worker may fold the next range: this one must not hold on to the memory of its last.
                 pa.default_memory_pool().release_unused()
 
-    def _answer(self, tables: Tables, number: int, new: pa.BinaryScalar) -> dict[str, str | None] | None:
+    def _answer(self, tables: Tables, number: int, new: pa.BinaryScalar) -> dict[str, str] | None:
         try:
             file = self._file(tables, number, new)
         except Exception as error:
             # The driver waits for the storage. If this were raised here, Spark would retry the task at once and log a
             # traceback for each attempt.
-            if (trouble := trouble_of(error, has_been_written=True)) is None:
-                raise
-            return {"file": None, "trouble": trouble}
-        return None if file is None else {"file": json.dumps(asdict(file)), "trouble": None}
+            if (trouble := trouble_of(error)) is not None:
+                return {"trouble": trouble}
+            # Whether tasks have ever been allowed to write, the driver knows.
+            if (refusal := trouble_of(error, has_been_written=True)) is not None:
+                return {"refusal": refusal}
+            raise
+        return None if file is None else {"file": json.dumps(asdict(file))}
 
     def _file(self, tables: Tables, number: int, new: pa.BinaryScalar) -> AddAction | None:
         # A function, so that the rows of a range are let go before the next one is read.

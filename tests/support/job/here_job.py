@@ -8,6 +8,8 @@ from pipeline.config.model import Config
 from pipeline.config.secret_values import resolve
 from pipeline.decode.rows import ARROW
 from pipeline.kafka import cluster
+from pipeline.kafka.client import unresolved
+from pipeline.publish.pokes import Pokes
 from pipeline.run.assembly import (
     admin_client,
     as_found,
@@ -58,7 +60,15 @@ class HereJob:
         spark: Any = HereSpark()
         self.driver = Driver(
             spark=spark,
-            services=build_services(config, found, self._admin, store=self.store, owner=owner, is_once=False),
+            services=build_services(
+                config,
+                found,
+                self._admin,
+                store=self.store,
+                owner=owner,
+                pokes=Pokes(unresolved(config)),
+                is_once=False,
+            ),
             progress=ReadProgress(
                 readiness=build_readiness(config, started_at_ms=at_ms), stamp=recalled.keep(self.store)
             ),

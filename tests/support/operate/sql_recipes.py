@@ -132,6 +132,13 @@ ANSWERS: Mapping[str, list[tuple[Any, ...]]] = {
         ("local", "slow", 900, 9.0, None, 0, 0, NOW),
         ("local", "audit", None, None, None, 1, 0, NOW),
     ],
+    "Which partitions have the oldest unread record?": [
+        ("local", "shipping", "t", 0, 40, 900.0, True, None, False, NOW),
+        ("local", "rare", "t", 1, 600, 500.0, False, None, False, NOW),
+        ("local", "billing", "t", 0, 700, 120.0, False, None, False, NOW),
+        ("local", "rare", "t", 0, 60, 50.0, False, None, False, NOW),
+        ("local", "slow", "t", 0, 900, 9.0, False, None, False, NOW),
+    ],
     "Is it behind, or does it commit seldom?": [
         ("local", "billing", "t", 3, 5_000, None, None, None),
         ("local", "slow", "t", 0, 900, 880, 5.0, "behind"),

@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 from confluent_kafka import IsolationLevel
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError, OffsetsRefusedError
 from pipeline.kafka.errors import error_of_call, explained, unusable
 from pipeline.kafka.list_offsets.leaders import Leaders
 from pipeline.kafka.list_offsets.question import LeaderAnswer, Question
 from pipeline.kafka.positions import Answer, End, PartitionKey
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 
 _ASKS = (
     (OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED),
@@ -34,13 +36,14 @@ class EndsAsker:
         Raises:
             BrokerUnavailableError: No broker answered at all.
             TopicMissingError: One of the topics is gone.
-            AccessRefusedError: The cluster does not let this user in, or read one of the topics.
+            OffsetsRefusedError: The cluster does not let this user read the offsets topic.
+            AccessRefusedError: It does not let this user in, or read another one of the topics.
         """
         with explained("the Kafka cluster cannot be used"):
             listed = self._leaders.relisted(timeout_s=self._timeout_s).topics
         for topic in self._topics:
             if (error := listed[topic].error) is not None:
-                raise unusable(topic, error)
+                raise _named(topic, unusable(topic, error))
         wanted = [(topic, number) for topic in self._topics for number in sorted(listed[topic].partitions)]
         answers = Question(self._leaders, _ASKS, timeout_s=self._timeout_s).answers(wanted)
         return {key: _told(key, answers[key]) for key in wanted}
@@ -48,8 +51,16 @@ class EndsAsker:
 
 def _told(key: PartitionKey, answer: LeaderAnswer) -> Answer:
     if answer.refusal is not None:
-        raise error_of_call(f"topic {key[0]} cannot be read", answer.refusal)
+        raise _named(key[0], error_of_call(f"topic {key[0]} cannot be read", answer.refusal))
     if answer.offsets is None:
         return str(answer.error)
     log_start, stable, high = answer.offsets
     return End(log_start=log_start, stable=stable, high=high)
+
+
+def _named(
+    topic: str, error: AccessRefusedError | BrokerUnavailableError
+) -> AccessRefusedError | BrokerUnavailableError:
+    """The error; one about the right to the offsets topic has a class of its own."""
+    is_right = type(error) is AccessRefusedError  # A login that fails says nothing about rights.
+    return OffsetsRefusedError(str(error)) if is_right and topic == OFFSETS_TOPIC else error

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, Message
 
 from assignor.model.arrays import Int64s
 from pipeline.arrow_columns import TIMESTAMP
-from pipeline.kafka.positions import TRUNCATED, UNKNOWN_EPOCH, PartitionKey, Span
+from pipeline.kafka.positions import REFUSED, TRUNCATED, UNKNOWN_EPOCH, PartitionKey, Span
 
 RECORDS = pa.schema(
     [
@@ -85,6 +85,8 @@ class Progress:
             self.end_at(self.span.end if offset >= self.span.end else self.offset)
         elif error.code() in _BEHIND_THE_LOG:
             self.end_at(self.offset, f"{TRUNCATED}: {error.str()}")
+        elif error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            self.end_at(self.offset, f"{REFUSED}: {error.str()}")
         else:
             self.end_at(self.offset, error.str())
 

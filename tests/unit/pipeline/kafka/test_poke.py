@@ -12,11 +12,16 @@ from pipeline.kafka.poke import Outcome, Question, encode, outcome_of, refusal
 
 
 def described(*members: str, kind: str = "CONSUMER", state: str = "STABLE") -> Any:
+    """A group whose members have a partition each, but for the one that is named "poke"."""
     return SimpleNamespace(
         type=ConsumerGroupType[kind],
         state=ConsumerGroupState[state],
         members=[
-            SimpleNamespace(member_id=name, client_id="lagwise-poke" if name == "poke" else "c")
+            SimpleNamespace(
+                member_id=name,
+                client_id="lagwise-poke" if name == "poke" else "c",
+                assignment=SimpleNamespace(topic_partitions=[] if name == "poke" else [("t", 0)]),
+            )
             for name in members
         ],
     )
@@ -43,6 +48,13 @@ def test_group_with_the_members_of_the_plan_may_be_joined() -> None:
 )
 def test_other_group_is_not_joined(found: Any, why: str) -> None:
     assert refusal(found, ("a", "b")) == Outcome(why_not=why)
+
+
+def test_consumer_with_the_client_id_of_the_poke_does_not_stop_it() -> None:
+    found = described("a", "b")
+    found.members[0].client_id = poke.CLIENT_ID
+
+    assert refusal(found, ("a", "b")) is None
 
 
 def test_group_is_not_joined_while_nobody_says_what_it_is() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from assignor.protocol.control import decode
+from pipeline import poke_reasons
 from pipeline.planning import pokes
 from tests.support.planning.broker_walk import BrokerWalk
 from tests.support.planning.facts import NOW_MS
@@ -36,12 +37,12 @@ def test_group_with_the_members_of_its_plan_is_poked() -> None:
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        (None, pokes.NOT_KIP848),
-        (group(*BOTH, group_type="classic"), pokes.NOT_KIP848),
-        (group(*BOTH, generation=None), pokes.NOT_KIP848),
-        (group(), pokes.OTHER_MEMBERS),
-        (group(members=None, reconciliation=None), pokes.OTHER_MEMBERS),
-        (group(member("a")), pokes.OTHER_MEMBERS),
+        (None, poke_reasons.NOT_KIP848),
+        (group(*BOTH, group_type="classic"), poke_reasons.NOT_KIP848),
+        (group(*BOTH, generation=None), poke_reasons.NOT_KIP848),
+        (group(), poke_reasons.OTHER_MEMBERS),
+        (group(members=None, reconciliation=None), poke_reasons.OTHER_MEMBERS),
+        (group(member("a")), poke_reasons.OTHER_MEMBERS),
         (group(member("a"), member("b", is_classic=True)), pokes.CLASSIC),
         (group(*BOTH, member("c", topic_regex="t.*")), pokes.BY_EXPRESSION),
     ],

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from pipeline.kafka.poke import Outcome, Question
+from pipeline.publish import pokes as publish_pokes
 from pipeline.publish.pokes import Poke, Pokes
 from tests.support.waiting import wait_until
 
@@ -36,6 +37,9 @@ class Played:
             raise self.outcome
         return self.outcome
 
+    def epochs(self) -> list[tuple[str, str]]:
+        return [(one.group_id, *one.members) for one in self.asked]
+
     def groups(self) -> Counter[str]:
         return Counter(one.group_id for one in self.asked)
 
@@ -52,7 +56,8 @@ class Clock:
 
 
 def poke(group_id: str = "g", epoch: int = 1, valid_until_ms: int = LATER_MS) -> Poke:
-    return Poke(group_id=group_id, epoch=epoch, members=("a",), valid_until_ms=valid_until_ms)
+    """A poke whose question names the epoch, in place of a member."""
+    return Poke(group_id=group_id, epoch=epoch, members=(str(epoch),), valid_until_ms=valid_until_ms)
 
 
 @pytest.fixture
@@ -83,11 +88,98 @@ def test_group_is_not_poked_again_so_soon(played: Played) -> None:
     played.wait_for(1)
     clock.now_s += 29
     pokes.request([poke(epoch=2), poke("h", epoch=2)])
-    clock.now_s += 1
-    pokes.request([poke(epoch=3)])
-
+    played.wait_for(2)
+    pokes.request([poke(epoch=3), poke("i")])
     played.wait_for(3)
-    assert played.groups() == {"g": 2, "h": 1}
+    assert played.groups() == {"g": 1, "h": 1, "i": 1}
+    clock.now_s += 1
+    pokes.request([poke("j")])
+
+    played.wait_for(5)
+    assert played.groups() == {"g": 2, "h": 1, "i": 1, "j": 1}
+    # Of the plans that were put off, only the newest one.
+    assert ("g", "3") in played.epochs()
+
+
+def test_plan_that_is_put_off_is_poked_for_without_another_plan_and_no_thread_stays(played: Played) -> None:
+    pokes = Pokes({}, ask=played, min_interval_s=0.05)
+
+    pokes.request([poke(epoch=1)])
+    played.wait_for(1)
+    pokes.request([poke(epoch=2)])
+
+    played.wait_for(2)
+    pokes.finish()
+    assert pokes._threads == 0
+
+
+def test_plan_that_is_over_while_it_is_put_off_is_not_poked_for(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    pokes = Pokes({}, ask=played, clock_s=clock)
+    pokes.request([poke(epoch=1)])
+    played.wait_for(1)
+    pokes.request([poke(epoch=2)])
+
+    monkeypatch.setattr(publish_pokes, "now_ms", lambda: LATER_MS)
+    clock.now_s += 30
+    pokes.request([])
+
+    pokes.finish()
+    assert played.epochs() == [("g", "1")]
+
+
+def test_plan_that_is_withdrawn_before_its_turn_is_not_poked_for(
+    played: Played, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "pipeline")
+    played.open.clear()
+    pokes = Pokes({}, ask=played)
+    pokes.request([poke("x"), poke("y"), poke("withdrawn", epoch=7), poke("z")])
+    wait_until(lambda: played.running == 2, what="two pokes that hang")
+
+    pokes.forget(["withdrawn", "unknown"])
+    played.open.set()
+
+    pokes.finish()
+    assert played.groups() == {"x": 1, "y": 1, "z": 1}
+    (said,) = [vars(one) for one in caplog.records if one.message == "the group is not poked"]
+    assert (said["group"], said["epoch"]) == ("withdrawn", 7)
+
+
+def test_put_off_plan_that_is_withdrawn_is_not_poked_for(played: Played) -> None:
+    pokes = Pokes({}, ask=played, clock_s=Clock())
+    pokes.request([poke(epoch=1)])
+    played.wait_for(1)
+    pokes.request([poke(epoch=2)])
+
+    pokes.forget(["g"])
+
+    # Its clock stands still, so a plan that is put off would be so for ever.
+    pokes.finish(within_s=30)
+    assert pokes._threads == 0
+    assert played.epochs() == [("g", "1")]
+
+
+def test_end_waits_for_queued_pokes_but_not_for_one_that_hangs(
+    played: Played, caplog: pytest.LogCaptureFixture
+) -> None:
+    pokes = Pokes({}, ask=played)
+    pokes.request([poke(f"g{number}") for number in range(5)])
+    pokes.finish()
+    assert len(played.groups()) == 5
+    assert caplog.records == []
+
+    played.open.clear()
+    pokes.request([poke("a"), poke("b"), poke("left")])
+    wait_until(lambda: played.running == 2, what="two pokes that hang")
+    pokes.finish(within_s=0)
+
+    (said,) = caplog.records
+    assert said.levelname == "WARNING"
+    assert vars(said)["groups"] == ["left"]
+    played.open.set()
 
 
 def test_nobody_waits_for_a_poke_and_only_a_few_run_at_once(played: Played) -> None:

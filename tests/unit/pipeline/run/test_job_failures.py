@@ -14,11 +14,14 @@ from pyspark.errors import StreamingQueryException
 from pipeline.config.model import Config
 from pipeline.errors import (
     AccessRefusedError,
+    AuthenticationError,
     BrokerUnavailableError,
     FencedError,
     MissingDependencyError,
+    OffsetsRefusedError,
     QueryFailedError,
     SparkEndedError,
+    StorageRefusedError,
     StorageUnavailableError,
     StoreError,
     TopicMissingError,
@@ -131,6 +134,41 @@ def test_user_who_is_refused_three_times_in_a_row_ends_the_job() -> None:
         job.run()
 
     assert job.waited_s == [1, 2, 4, 8, 15]
+
+
+class Inspecting(Job):
+    """A job that looks at its cluster, and is then refused something."""
+
+    def __init__(self, error: AccessRefusedError) -> None:
+        super().__init__(Config())
+        self.error = error
+        self.stop.wait = lambda _timeout_s=None: False  # no test waits
+
+    def _take_over(self, spark: Any, found: Any, admin: Any) -> Driver:  # noqa: ARG002 - the signature of Job
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "taken"),
+    [
+        (OffsetsRefusedError("not the offsets topic"), [False, True, True]),
+        (AccessRefusedError("not the control topic"), [False, False, False]),
+        (AuthenticationError("who are you?"), [False, False, False]),
+    ],
+)
+def test_refusal_of_the_offsets_topic_is_remembered_when_the_source_is_chosen_again(
+    monkeypatch: pytest.MonkeyPatch, error: AccessRefusedError, taken: list[bool]
+) -> None:
+    given: list[bool] = []
+    monkeypatch.setattr(job_module, "admin_client", lambda _config: (None, None))
+    monkeypatch.setattr(
+        job_module.cluster, "inspect", lambda *_args, is_refused, **_more: given.append(is_refused)
+    )
+
+    with pytest.raises(type(error)):
+        Inspecting(error).run()
+
+    assert given == taken
 
 
 def query_that_ends(error: Exception) -> Any:
@@ -277,6 +315,31 @@ def test_batch_that_met_a_full_disk_tells_so_when_the_tables_can_be_written_agai
 
     assert waited[0] is None
     assert "No space left" in (waited[1] or "")
+
+
+@pytest.mark.parametrize("has_been_written", [False, True])
+def test_tasks_that_are_refused_are_waited_for_only_if_they_could_write_before(
+    *, has_been_written: bool
+) -> None:
+    def fails(*_: Any) -> Done:
+        raise StorageRefusedError("tasks may not write")
+
+    waited: list[str | None] = []
+    storage_wait: Any = SimpleNamespace(
+        until_usable=lambda error=None: waited.append(error), has_been_written=has_been_written
+    )
+    nothing: Any = None
+    runner = runner_of(fails, storage=storage_wait)
+
+    with pytest.raises(StorageUnavailableError if has_been_written else StorageRefusedError):
+        runner(nothing, 1)
+
+    assert waited == [None, *(["tasks may not write"] if has_been_written else [])]
+
+
+def test_tasks_that_were_never_allowed_to_write_end_the_job() -> None:
+    with pytest.raises(StorageRefusedError):
+        ScriptedJob(StorageRefusedError("tasks may not write")).run()
 
 
 def test_batch_that_fails_in_a_job_of_spark_says_in_which_one_and_the_next_failure_does_not() -> None:

@@ -9,6 +9,8 @@ from pipeline.config.model import Config, KafkaConfig
 from pipeline.errors import BrokerUnavailableError
 from pipeline.run import job as job_module
 from pipeline.run.job import Job
+from pipeline.tables import storage
+from tests.support.job.batches import deaf_session
 
 
 def batch(*, is_complete: bool = False, is_overdue: bool = False, has_read: bool = False) -> Any:
@@ -84,3 +86,19 @@ def test_kafka_that_never_answers_ends_it_incomplete(
         job._wait_for_cluster("Kafka is unavailable", BrokerUnavailableError("no broker answers"))
 
     assert (job.stop.is_set(), job.is_incomplete) == (True, True)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_pokes_of_its_plans_end_before_it_does(monkeypatch: pytest.MonkeyPatch, once: bool) -> None:
+    monkeypatch.setattr(job_module, "build_session", lambda *_args, **_more: deaf_session())
+    monkeypatch.setattr(job_module, "create_tables", lambda *_args, **_more: None)
+    monkeypatch.setattr(job_module, "_jars", tuple)
+    monkeypatch.setattr(storage, "trouble", lambda _place: None)
+    finished: list[str] = []
+    job = Job(Config(), once=once)
+    monkeypatch.setattr(job, "_stream", lambda _spark: job.stop.set())
+    monkeypatch.setattr(job, "_pokes", SimpleNamespace(finish=lambda: finished.append("pokes")))
+
+    job.run()
+
+    assert finished == (["pokes"] if once else [])

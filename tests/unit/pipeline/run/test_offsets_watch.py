@@ -13,6 +13,7 @@ from pipeline.run.offsets_watch import LOOK_EVERY_S, OffsetsWatch
 HIDDEN = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
 SILENT = KafkaException(KafkaError(KafkaError._TIMED_OUT))
 READABLE = SimpleNamespace(authorized_operations=[AclOperation.READ])
+UNREPORTED = SimpleNamespace(authorized_operations=None)
 NEVER = object()
 
 
@@ -32,10 +33,12 @@ class Brokers:
             future.set_result(answer)
         return dict.fromkeys(topics.topic_names, future)
 
-    def outdated_after(self, *, is_read: bool) -> int | None:
+    def outdated_after(self, *, is_read: bool, is_refused: bool = False) -> int | None:
         """How many answers it takes until the query is outdated; None if it never is."""
         admin: Any = self
-        watch = OffsetsWatch(admin, is_read=is_read, timeout_s=5, now_s=lambda: self.now_s)
+        watch = OffsetsWatch(
+            admin, is_read=is_read, timeout_s=5, is_refused=is_refused, now_s=lambda: self.now_s
+        )
         asked = len(self._answers)
         while not watch.is_outdated():
             if not self._answers and watch._question is None:
@@ -62,6 +65,12 @@ def test_query_is_outdated_once_two_answers_in_a_row_speak_for_the_other_source(
     is_read: bool, answers: tuple[Any, ...], after: int | None
 ) -> None:
     assert Brokers(*answers).outdated_after(is_read=is_read) == after
+
+
+def test_topic_that_was_refused_is_not_taken_again_before_brokers_report_the_right() -> None:
+    assert Brokers(UNREPORTED, UNREPORTED).outdated_after(is_read=False) == 2
+    assert Brokers(*[UNREPORTED] * 3).outdated_after(is_read=False, is_refused=True) is None
+    assert Brokers(READABLE, READABLE).outdated_after(is_read=False, is_refused=True) == 2
 
 
 def test_nobody_is_asked_before_it_is_time() -> None:

@@ -79,9 +79,11 @@ def test_tables_are_said_to_be_written_when_a_batch_was_written_and_not_when_a_w
         for _ in range(2):
             waiting.one.until_usable("a time-out")
         waited = [record.message for record in caplog.records]
+        has_been_written = waiting.one.has_been_written
         waiting.one.batch_ended()
         waiting.one.batch_ended()
 
+    assert (has_been_written, waiting.one.has_been_written) == (False, True)
     assert [message for message in waited if "again" in message] == []
     assert waiting.waits_s == [1, 2]
     (said,) = [record for record in caplog.records if record.levelname == "INFO"]

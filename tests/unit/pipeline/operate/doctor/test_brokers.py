@@ -1,13 +1,15 @@
 """What the doctor makes of refusals, without a broker."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError, KafkaException
 
 from pipeline.errors import AccessRefusedError, AuthenticationError
 from pipeline.kafka.errors import error_of_call
+from pipeline.kafka.poke_member import CLIENT_ID
 from pipeline.operate.doctor import brokers
 from pipeline.operate.doctor.evidence import read_group, read_stream
 from pipeline.operate.doctor.finding import Figures, Finding
@@ -52,3 +54,27 @@ def test_group_that_the_client_cannot_describe_is_not_called_deleted(patient: Pa
     assert found.level == "unknown"
     assert found.cause.startswith(f"Kafka's client describes no {kind} groups")
     assert found.todo == f"ask Kafka's own tool: `kafka-{kind}-groups.sh --describe --group billing`"
+
+
+def test_consumer_with_the_client_id_of_the_poke_counts_as_a_member_and_the_poke_does_not(
+    patient: Patient,
+) -> None:
+    patient.write("consumer_groups", group(group_type="consumer"))
+    stream = read_stream(patient.tables, CONFIG, is_configured=True, now=now())
+    described: Any = SimpleNamespace(
+        type=ConsumerGroupType.CONSUMER,
+        state=ConsumerGroupState.STABLE,
+        members=[
+            SimpleNamespace(client_id=client_id, assignment=SimpleNamespace(topic_partitions=partitions))
+            for client_id, partitions in (("c", ["p"]), (CLIENT_ID, ["q"]), (CLIENT_ID, []))
+        ],
+    )
+
+    found = brokers._present(
+        described, read_group(stream, "billing"), Figures(question="kafka", source="brokers")
+    )
+
+    assert (found.level, found.cause) == (
+        "ok",
+        "Kafka has the group: type consumer, state stable, 2 member(s)",
+    )

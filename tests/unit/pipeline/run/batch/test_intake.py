@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pipeline.config.model import Config, SourceConfig
-from pipeline.kafka.positions import TRUNCATED, Answer, End, Intake, PartitionKey, Position, Span
+from pipeline.errors import OffsetsRefusedError
+from pipeline.kafka.positions import REFUSED, TRUNCATED, Answer, End, Intake, PartitionKey, Position, Span
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.batch import intake
 from pipeline.run.batch.intake import Settled
@@ -120,6 +121,28 @@ def test_batch_reads_what_is_new_and_its_stamp_says_so() -> None:
             (OFFSETS_TOPIC, CONTROL.acks_topic, CONTROL.commands_topic), 86_400_000
         ),
     )
+
+
+@pytest.mark.parametrize("is_tried", [True, False])
+def test_topic_that_is_only_tried_ends_the_query_when_a_task_is_refused_it(is_tried: bool) -> None:
+    driver = driver_at(is_tried=is_tried)
+    refused = stopped(10, f"{REFUSED}: Topic authorization failed")
+
+    def batch() -> Settled:
+        return run(driver, answered(o1=end(30), acks=end(30)), acks=refused, o1=refused)
+
+    if is_tried:
+        with pytest.raises(OffsetsRefusedError, match=rf"partition 1 of {OFFSETS_TOPIC} .*authorization"):
+            batch()
+    else:
+        # Where rights are reported, whoever chooses the source asks for them.
+        assert batch().stamp.behind == (1,)
+
+
+def test_refusal_of_another_topic_says_nothing_about_the_offsets_topic() -> None:
+    batch = run(driver_at(is_tried=True), answered(acks=end(30)), acks=stopped(10, f"{REFUSED}: no"))
+
+    assert REFUSED in str(batch.stamp.held)
 
 
 def test_limits_come_from_the_configuration_and_from_each_topic() -> None:

@@ -30,23 +30,33 @@ class Asked:
 
     def __init__(self) -> None:
         self.pokes: list[Poke] = []
+        self.forgotten: set[str] = set()
 
     def request(self, pokes: Any) -> None:
         self.pokes += pokes
+
+    def forget(self, group_ids: Any) -> None:
+        self.forgotten |= {*group_ids}
 
 
 def asked(
     monkeypatch: pytest.MonkeyPatch, value: str | None = RECORD, rule: GroupRule = POKED, **group: Any
 ) -> list[Poke]:
+    return known(monkeypatch, value, rule, **group).pokes
+
+
+def known(
+    monkeypatch: pytest.MonkeyPatch, value: str | None = RECORD, rule: GroupRule = POKED, **group: Any
+) -> Asked:
     monkeypatch.setattr(pokes, "now_ms", lambda: NOW_MS)
-    known, stored = Asked(), arrow("consumer_groups", GROUP | group)
+    made, stored = Asked(), arrow("consumer_groups", GROUP | group)
     driver = idle_driver(
         config=Config(plan=PlanConfig(groups=(rule,))),
-        pokes=known,
+        pokes=made,
         store=SimpleNamespace(arrow=lambda _name, columns, where: stored.filter(where).select(columns)),
     )
     poke_groups(driver.services, [PlanRecord("g", 1, value)])
-    return known.pokes
+    return made
 
 
 def test_group_is_poked_for_a_plan_with_the_members_that_it_gives_partitions(
@@ -80,7 +90,15 @@ def test_group_that_nobody_has_opted_in_is_left_alone(
 def test_record_that_no_broker_applies_pokes_nobody(
     monkeypatch: pytest.MonkeyPatch, value: str | None
 ) -> None:
-    assert asked(monkeypatch, value) == []
+    made = known(monkeypatch, value)
+
+    assert made.pokes == []
+    # What is queued for the group is for an earlier plan.
+    assert made.forgotten == {"g"}
+
+
+def test_poke_that_is_requested_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert known(monkeypatch).forgotten == set()
 
 
 def test_group_that_is_classic_by_now_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

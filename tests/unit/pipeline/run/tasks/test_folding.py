@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from pipeline.arrow_stream import packed
-from pipeline.errors import StorageUnavailableError
+from pipeline.errors import StorageRefusedError, StorageUnavailableError
 from pipeline.row_ranges import Ranges
 from pipeline.run.batch.in_tasks import added
 from pipeline.run.tasks.folding import Fold, FoldingTask
@@ -48,6 +48,18 @@ def test_storage_that_takes_no_file_fails_the_batch_and_no_task(tmp_path: Path) 
 
     assert answers["file"].to_pylist() == [None]
     with pytest.raises(StorageUnavailableError, match="Read-only file system"):
+        added(answers)
+
+
+def test_store_that_refuses_a_task_its_file_is_told_apart_from_one_that_is_away(tmp_path: Path) -> None:
+    def fold(_tables: Tables, _new: pa.Table, _where: pc.Expression | None) -> pa.Table:
+        raise OSError("AWS Error ACCESS_DENIED during PutObject operation: no")
+
+    answers = pa.Table.from_batches(_task(tmp_path, fold)([_share()]))
+
+    with pytest.raises(
+        StorageRefusedError, match=r"ACCESS_DENIED during PutObject operation: no; give the exec"
+    ):
         added(answers)
 
 

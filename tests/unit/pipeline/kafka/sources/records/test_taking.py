@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError, Message
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.kafka.positions import TRUNCATED, PartitionKey, Span
+from pipeline.kafka.positions import REFUSED, TRUNCATED, PartitionKey, Span
 from pipeline.kafka.sources.records.taking import Progress, take
 
 END = KafkaError._PARTITION_EOF
@@ -103,6 +103,7 @@ def streams(draw: st.DrawFn) -> list[Said]:
 
 
 @given(streams())
+@settings(deadline=None)
 def test_columns_say_what_the_rules_say_message_by_message(messages: list[Said]) -> None:
     by_rule, by_column = spans(), spans()
     expected = list(one_by_one(messages, by_rule))
@@ -134,3 +135,13 @@ def test_time_that_no_column_can_hold_is_unknown(at_ms: int) -> None:
 
 def test_nothing_comes_of_no_messages() -> None:
     assert taken([], spans()) == ([], set())
+
+
+def test_refusal_of_a_leader_is_told_from_other_errors() -> None:
+    progress = spans()
+
+    taken([Said(PLACES[0], 0, KafkaError.TOPIC_AUTHORIZATION_FAILED), Said(PLACES[1], 0, SILENT)], progress)
+
+    first, second = (str(progress[place].error) for place in PLACES[:2])
+    assert first.startswith(f"{REFUSED}: ")
+    assert not second.startswith(REFUSED)
