@@ -6,14 +6,14 @@ class AssignorError(Exception):
 
 
 class DecodeError(AssignorError):
-    """Bytes that are not what they should be.
+    """Bytes that do not have the expected format.
 
-    Anybody who can reach the topic can write such bytes, so they are expected: quarantine the
-    record or treat the claim as absent, and go on.
+    Any client with access to the topic can write such bytes, so they are expected: quarantine the
+    record or treat the claim as absent, and continue.
 
     Attributes:
-        reason: What is wrong, in words, without the position.
-        position: Where in the decoded bytes, counted from 0.
+        reason: The fault, without the position.
+        position: Position in the decoded bytes, counted from 0.
     """
 
     def __init__(self, reason: str, position: int) -> None:
@@ -26,7 +26,7 @@ class DecodeError(AssignorError):
 
 
 class EncodeError(AssignorError):
-    """A value that the format cannot hold, such as a string longer than its length field can say."""
+    """A value that the format cannot hold, such as a string that is too long for its length field."""
 
 
 class ControlRecordTooLargeError(AssignorError):
@@ -157,4 +157,4 @@ class InvalidCaseError(AssignorError):
 
 
 class AbstainError(AssignorError):
-    """No plan is made for a group; the message is the reason, in words for its operator."""
+    """lagwise makes no plan for a group; the message is the reason for the operator."""

@@ -52,13 +52,13 @@ def reason(
     before_s: float | None,
     after_s: float | None,
 ) -> str | None:
-    """What else there is to know about the answer; None when it speaks for itself.
+    """Return remarks on the answer; None without any.
 
     Args:
         case: The case.
         chosen: The strategy.
         assignment: Its answer.
-        bound: What no assignment can beat; None when capacities are unknown, as the times.
+        bound: Lower bound for every assignment; None if capacities are unknown, like the times.
         before_s: Drain time as owned.
         after_s: Drain time as assigned.
     """
@@ -72,7 +72,7 @@ def reason(
 
 
 def named_moves(case: Case, member: Int32s) -> list[dict[str, object]]:
-    """Every partition that changes hands, in (topic, partition) order; from or to is null for nobody."""
+    """Return every moved partition in (topic, partition) order; from or to is null without a member."""
     group, holder = case.group, case.group.ownership.holder
     names = (*group.member_ids, None)  # index -1 is nobody
     return [
@@ -88,7 +88,7 @@ def named_moves(case: Case, member: Int32s) -> list[dict[str, object]]:
 
 
 def finite(time_s: float | None) -> float | None:
-    """JSON has no infinity: never is null, and `reason` says so."""
+    """Convert infinity to null, because JSON has none; `reason` explains it."""
     return None if time_s is None or math.isinf(time_s) else round(float(time_s), 6)
 
 

@@ -1,4 +1,4 @@
-"""A JSON case read with suspicion: every error names the key it is about.
+"""Strict parser of a JSON case: every error names its key.
 
 The form of a case is `case.schema.json` next to this module; what a schema cannot say (lists as long as the
 topic has partitions, one member per id) is checked here too.
@@ -38,7 +38,7 @@ class Case:
 
 
 def read_document(line: str) -> dict[str, object]:
-    """The JSON object of one line.
+    """Parse the JSON object of one line.
 
     Raises:
         InvalidCaseError: Not JSON, not an object, a key twice in one object, or NaN or infinity as a number.

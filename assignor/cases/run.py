@@ -27,7 +27,7 @@ def run_lines(
 ) -> int:
     """Answer one case per line, in order, and return the exit status: 1 if any case failed, otherwise 0.
 
-    A bad case gives `{"error": "..."}` on its line and does not stop the rest. Blank lines are passed over.
+    A bad case gives `{"error": "..."}` on its line and does not stop the rest. Blank lines are skipped.
 
     Args:
         lines: One JSON case each.

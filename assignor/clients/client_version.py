@@ -1,4 +1,4 @@
-"""Refuses a version of a client library that an adapter was not written for, before it fails in words of its own."""
+"""Rejects a version of a client library that an adapter does not support, before it fails in its own way."""
 
 import pkgutil
 import re

@@ -1,7 +1,7 @@
-"""What a reader of the control topic knows of one group: the newest plan, and whether to follow it.
+"""State of a control topic's reader for one group: the newest plan, and whether to follow it.
 
-It is fed raw records, from the beginning of the topic, in whatever order and however often they come, and asks
-no clock: the time is passed in. It belongs to no client library. One thread feeds it; others may ask meanwhile.
+It takes raw records from the beginning of the topic, in any order and any number of times, and reads no clock: callers
+pass the time. It needs no client library. One thread feeds it; other threads may query it meanwhile.
 
     newest = the record of the largest epoch seen; an epoch that is not larger changes nothing
     plan   = newest, unless it was withdrawn, is a dry run, is for a group that the broker assigns, or its time is over
@@ -24,7 +24,7 @@ Headers = Iterable[tuple[str, bytes | str | None]] | None
 
 
 class Fed(enum.Enum):
-    """What a record did to the state."""
+    """Effect of a record on the state."""
 
     NEWER = "a plan of a newer epoch"
     WITHDRAWN = "the plan was withdrawn"
@@ -58,7 +58,7 @@ class ControlState:
         return self._seen[0]
 
     def feed(self, key: bytes | None, value: bytes | None, headers: Headers = None) -> Fed:
-        """Take in one record, and say what it did. Never raises, whatever the bytes."""
+        """Process one record and return its effect. Never raises, whatever the bytes."""
         # Compared as compaction compares: the records of other groups, which are nearly all, are not decoded.
         if key != self._key:
             return Fed.OTHER
@@ -110,7 +110,7 @@ class ControlState:
 
 
 class Misfit(enum.Enum):
-    """Why a plan is not for this member as it stands."""
+    """Reason why a plan does not fit this member."""
 
     GENERATION = "made for another generation"
     MEMBER = "not a member of the plan"
@@ -121,13 +121,13 @@ class Misfit(enum.Enum):
 def misfit(
     plan: ControlRecord, *, generation: int, member: str, owned: AbstractSet[tuple[str, int]]
 ) -> Misfit | None:
-    """Why the plan cannot be followed inside a generation, or None if it can.
+    """Return why the plan cannot be followed within a generation; None if it can.
 
     Args:
         plan: From `ControlState.plan`.
-        generation: The group's, now.
-        member: Member id of the one who asks.
-        owned: What Kafka assigned to it in this generation, as (topic, partition).
+        generation: The group's present generation.
+        member: Member id of the caller.
+        owned: Partitions that Kafka assigned to it in this generation, as (topic, partition).
     """
     if plan.base_generation != generation:
         return Misfit.GENERATION

@@ -1,4 +1,4 @@
-"""Whether counts are as even as subscriptions allow, judged from the assignment alone."""
+"""Check that counts are as even as subscriptions allow, from the assignment alone."""
 
 from dataclasses import dataclass
 
@@ -16,16 +16,16 @@ class AugmentingPath:
 
 
 def find_augmenting_path(holds: Bools, may_read: Bools, counts: Int64s) -> AugmentingPath | None:
-    """A path of moves to a member with at least two partitions fewer; None if counts are most even.
+    """Return a path of moves to a member with at least two partitions fewer; None if counts are most even.
 
     Along the path each member hands one partition to the next, so only the counts at its ends change. Without such a
     path (Harvey et al. call it cost-reducing) counts are most even, as an assignment without augmenting path is
     maximum in matching theory (Berge 1957).
 
     Proof. For a count k let B be the members that paths from members with k or more reach, these included, and A
-    the partitions on B. Everybody in B has at least k - 1, and A can be read by nobody outside B, so any
+    the partitions on B. Every member of B has at least k - 1, and no member outside B can read A, so any
     assignment has sum(max(load - (k - 1), 0)) >= |A| - (k - 1) |B|; this one has exactly that, since outside B
-    nobody has more than k - 1. As it holds for every k, the loads of every other assignment majorise these:
+    no member has more than k - 1. As it holds for every k, the loads of every other assignment majorise these:
     sorted from the largest down, the counts are lexicographically least.
 
     Args:

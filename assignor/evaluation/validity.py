@@ -32,7 +32,7 @@ class Verdict:
 
 
 def check(group: Group, assignment: Assignment, *, even: Even = "no") -> Verdict:
-    """Figures of `assignment`, if it is valid and complete.
+    """Return figures of `assignment` if it is valid and complete.
 
     Valid: a partition goes only to a member that subscribes to its topic. Complete: every partition has
     exactly one member or exactly one reason for having none, and "nobody subscribes" is the reason exactly where
@@ -42,7 +42,7 @@ def check(group: Group, assignment: Assignment, *, even: Even = "no") -> Verdict
     Args:
         group: The group that was assigned.
         assignment: The answer of a strategy.
-        even: What the strategy promised besides: counts within one among the subscribers of each topic
+        even: Further promise of the strategy: counts within one among the subscribers of each topic
             ("topic"), over the whole group ("group"), or as even over the group as its subscriptions allow
             ("optimal"): lexicographically least, sorted from the largest down. With something fixed, "topic" is: nobody
             has a partition that is not, and yet two more of the topic than one who could have had it; and "optimal" is

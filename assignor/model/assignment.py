@@ -21,7 +21,7 @@ class Unassigned(enum.IntEnum):
 
     @property
     def words(self) -> str:
-        """The reason in words."""
+        """Return the reason in words."""
         return _WORDS[self]
 
 
@@ -40,7 +40,7 @@ class Assignment:
     """One entry for each of P partitions."""
 
     member: Int32s
-    """Member index of each partition, -1 where it has none."""
+    """Member index of each partition, -1 without a member."""
     why: Int8s
     """`Unassigned` code of each partition, 0 exactly where it has a member."""
     remarks: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Assignment:
 
     @classmethod
     def complete(cls, group: Group, member: Int32s, *, remarks: tuple[str, ...] = ()) -> "Assignment":
-        """An assignment that leaves out only what nobody subscribes to, or nobody may be given."""
+        """Return an assignment that leaves out only partitions without subscribers or eligible members."""
         is_read = group.subscriptions.subscriber_counts() > 0
         of_topic = np.where(is_read, Unassigned.ASSIGNED, Unassigned.NOBODY_SUBSCRIBES).astype(np.int8)
         why = group.topics.by_partition(of_topic)
@@ -59,7 +59,7 @@ class Assignment:
         return cls(member=member, why=why, remarks=remarks)
 
     def without(self, partitions: Bools, *, why: Unassigned) -> "Assignment":
-        """The same assignment without some partitions, which all get one reason."""
+        """Return the same assignment without some partitions, which all get one reason."""
         return Assignment(
             member=np.where(partitions, np.int32(-1), self.member),
             why=np.where(partitions, np.int8(why), self.why),

@@ -14,14 +14,14 @@ Placed = dict[str, tuple[int, ...]]
 
 
 def by_member(group: Group, member: Int32s) -> dict[str, Placed]:
-    """Member id -> topic -> numbers: members in tie-break order, topics and numbers ascending.
+    """Return member id -> topic -> numbers: members in tie-break order, topics and numbers ascending.
 
     A member without partitions has an empty entry; a partition without a member is in none. The entries are
     as `Member.owned` takes them.
 
     Args:
         group: The group that was assigned.
-        member: Member index of each of P partitions, -1 for nobody.
+        member: Member index of each of P partitions, -1 for none.
 
     Complexity: O(P + N).
     """

@@ -1,7 +1,7 @@
-"""Who holds a partition when several members claim it.
+"""The holder of a partition that several members claim.
 
-A claim is a partition that a member says it owns. After a missed rebalance a member repeats a claim that is no longer
-true, so claims carry the generation in which they were valid (KIP-341).
+A claim is a partition that a member reports as owned. After a missed rebalance a member repeats an outdated claim, so
+claims carry the generation in which they were valid (KIP-341).
 """
 
 from dataclasses import dataclass
@@ -32,15 +32,15 @@ class Ownership:
     """The outcome for P partitions."""
 
     holder: Int32s
-    """Winning claimant of each partition, -1 where nobody claims it or the claim is contested."""
+    """Winning claimant of each partition, -1 without a claim or if it is contested."""
     contested: Bools
-    """True where two members claim the partition in the same newest generation."""
+    """True if two members claim the partition in the same newest generation."""
     generation: Int32s
-    """Newest generation in which anybody claims the partition, `UNCLAIMED` where nobody does."""
+    """Newest generation in which a member claims the partition, `UNCLAIMED` without a claim."""
 
 
 def resolve(claims: ClaimArrays, *, n_partitions: int) -> Ownership:
-    """One holder per partition: the claimant of the newest generation, or nobody when two share it.
+    """Return one holder per partition: the claimant of the newest generation, or none if two share it.
 
     A claim of an older generation stands as long as no newer one contradicts it, as in Kafka since
     KAFKA-14639. Two claimants of one generation cannot both be right and no order between them is known, so

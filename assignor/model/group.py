@@ -26,7 +26,7 @@ GREATEST_LAG = 2**62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IgnoredClaims:
-    """Number of claims that cannot be true, by cause. Members are not trusted, so this is no error."""
+    """Number of impossible claims, by cause. Members are not trusted, so these are not errors."""
 
     unknown_topic: int = 0
     """Claims on topics that do not exist, or no longer."""
@@ -41,7 +41,7 @@ class IgnoredClaims:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Group:
-    """N members over P partitions, with what is known about each.
+    """N members over P partitions, with the known facts about each.
 
     Raises:
         InvalidGroupError: An array has the wrong length, an index is out of range, lag is negative or too
@@ -60,11 +60,11 @@ class Group:
     rate: Floats
     """Records per second that arrive in each partition, >= 0."""
     capacity: Floats | None
-    """Records per second each member can drain; None when that is unknown."""
+    """Records per second each member can drain; None if unknown."""
     racks: Racks | None = None
-    """Racks of members and replicas; None when no member has one."""
+    """Racks of members and replicas; None if no member has one."""
     fixed: Bools | None = None
-    """P entries: must the partition stay with its owner; without effect where it has none. None fixes nothing."""
+    """P entries: True if the partition must stay with its owner; no effect without one. None fixes nothing."""
     closed: Bools | None = None
     """N entries: members that do not follow plans. They keep all that they own and are given nothing else."""
     newest_generation: int = NO_GENERATION
@@ -151,7 +151,7 @@ class Group:
         return self.topics.n_partitions
 
     def readable(self) -> Bools:
-        """P entries: does anybody subscribe to the partition's topic."""
+        """Return P entries: True if the partition's topic has a subscriber."""
         return self.topics.by_partition(self.subscriptions.subscriber_counts() > 0)
 
     def readers(self) -> Bools:
@@ -166,7 +166,7 @@ class Group:
         return self._are_equal(self.subscriptions)
 
     def has_equal_takers(self) -> bool:
-        """May every member be given every partition that anybody may be given."""
+        """Return whether all members may get the same partitions."""
         return self._are_equal(self.takers)
 
     def is_fixed(self) -> Bools:
@@ -177,7 +177,7 @@ class Group:
         return is_fixed & (self.owner >= 0)
 
     def is_constrained(self) -> bool:
-        """Is anything fixed or closed; where nothing is, strategies need not look at either."""
+        """Return whether anything is fixed or closed; otherwise strategies can ignore both."""
         return self.fixed is not None or self.takers is not self.subscriptions
 
     def placeable(self) -> Bools:

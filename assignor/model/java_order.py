@@ -1,4 +1,4 @@
-"""The order of names in Kafka's Java code; a module of its own, as those need it that go without numpy."""
+"""The order of names in Kafka's Java code; a separate module, because code without numpy needs it."""
 
 
 def java_order(name: str) -> bytes:

@@ -56,10 +56,10 @@ def build_group(
     replica_racks: Sequence[Collection[str]] | None = None,
     fixed: Bools | None = None,
 ) -> Group:
-    """The array form of a group, the same for any order of `members`.
+    """Build the array form of a group, the same for any order of `members`.
 
     Args:
-        topics: The topics that have metadata; may hold topics nobody subscribes to.
+        topics: The topics with metadata; may include topics without subscribers.
         members: In any order.
         lag: Records by partition index, >= 0; without it every lag is 0.
         rate: Records per second by partition index, >= 0; without it nothing arrives.
@@ -68,7 +68,7 @@ def build_group(
         fixed: By partition index, see `Group.fixed`; without it nothing is fixed.
 
     Raises:
-        InvalidGroupError: A member id is there twice, or a measure is out of range (see `Group`).
+        InvalidGroupError: A member id appears twice, or a measure is out of range (see `Group`).
 
     Complexity: O(P + C + length of the distinct subscriptions), C the claims.
     """

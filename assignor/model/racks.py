@@ -1,4 +1,4 @@
-"""Where members run and where replicas are, by rack."""
+"""Racks of members and of replicas."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Racks:
     """R racks, numbered by name; N members and P partitions in them."""
 
     of_member: Int32s
-    """Rack of each member, `NO_RACK` where it has none."""
+    """Rack of each member, `NO_RACK` without one."""
     of_partition: Bools
     """P x R: does a replica of the partition, in sync or not, stand in the rack."""
 
@@ -25,7 +25,7 @@ class Racks:
     def of(cls, *, members: Sequence[str | None], partitions: Sequence[Collection[str]]) -> "Racks":
         """From rack names of members, in member order, and of partitions, by partition index.
 
-        An empty name of a member is no rack, as in Kafka.
+        An empty rack name of a member means no rack, as in Kafka.
         """
         names = {*chain.from_iterable(partitions), *filter(None, members)}
         index = {name: r for r, name in enumerate(sorted(names, key=java_order))}

@@ -69,7 +69,7 @@ class Subscriptions:
         )
 
     def without(self, members: Bools) -> "Subscriptions":
-        """The same subscriber sets without some members (N entries), who keep their indices."""
+        """Return the same subscriber sets without some members (N entries); indices stay the same."""
         stays = ~members[self.members]
         before: Int64s = np.concatenate((np.zeros(1, np.int64), np.cumsum(stays, dtype=np.int64)))
         return replace(self, offsets=before[self.offsets], members=self.members[stays])

@@ -84,7 +84,7 @@ class Topics:
         return {name: t for t, name in enumerate(self.names)}
 
     def partition_indices(self, topic: Int32s | Int64s, number: Int32s | Int64s) -> Int64s:
-        """Partition index of each (topic index, partition number), -1 where the topic has no such partition.
+        """Return the partition index of each (topic index, partition number), -1 if the topic has no such partition.
 
         A topic index below 0 stands for an unknown topic and gives -1 as well.
         """

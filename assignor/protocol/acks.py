@@ -1,4 +1,4 @@
-"""Acknowledgements: what the followers of a plan tell one another and the job, on the topic `lagwise.acks`.
+"""Acknowledgements: records of a plan's followers for one another and the job, on the topic `lagwise.acks`.
 
     key    {"cluster":"…","group":"…","kind":"…","id":"…"}     exactly so; id is the member id, or <topic>-<p>
     value  {"v":1,"kind":"…","group":"…","gen":42,"epoch":17,"member":"<member id>", …,"at":"2026-…Z"}
@@ -17,9 +17,9 @@ in one generation, from 1. `offset` is the next record to read. All of a group i
 so it keeps its order. A record may come again: equal records give equal bytes, and the same `hop` is the same
 hand-over. Later versions add fields; a reader ignores those it does not know.
 
-Anybody who may write to the topic can write any of them. What a partition is read by is not for them to say: the
-commit is, by its mark (`marks`). Versions before 0.2 had no marks and wrote `accepted`, which nobody writes any more:
-they do not know `follows`, so they give nothing to who would not believe them.
+Any client with the right to write to the topic can write any of them. They do not determine the owner of a partition:
+the mark of its commit does (`marks`). Versions before 0.2 had no marks and wrote `accepted`, which newer versions no
+longer write: older ones do not know `follows`, so they hand nothing over to a member that would not trust them.
 """
 
 import json

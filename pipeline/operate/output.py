@@ -1,4 +1,4 @@
-"""How rows are printed: aligned text for people, JSON and CSV for programs.
+"""Output of rows: aligned text for people, JSON and CSV for programs.
 
 On a terminal the text is a table in colour; in a pipe it is plain and never cut. JSON is one array of objects
 and CSV has a header, both under the names of the table's columns, with null as null or as nothing. CSV is raw in
@@ -109,10 +109,10 @@ def note(text: str) -> None:
 
 
 def plain(value: Any) -> str:
-    """A value as text in a cell: `-` for null, times in UTC to the second, numbers to one decimal.
+    """Format a value for a cell: `-` for null, times in UTC to the second, numbers to one decimal.
 
-    Group, topic and client names are whatever clients chose: control characters are written as escapes, so
-    that no name can steer the terminal.
+    Clients choose the names of groups, topics and clients, so control characters are escaped: no name can control the
+    terminal.
     """
     if value is None:
         return NONE

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 Level = Literal["good", "fair", "bad", "none"]
-"""How bad something is; "none" if unknown. The page and the terminal have a colour for each level."""
+"""Severity; "none" if unknown. The page and the terminal have a colour for each level."""
 
 
 class Status(NamedTuple):
@@ -28,11 +28,11 @@ STATUSES: Mapping[str, Status] = {
     "DELETED": Status("none", "the brokers say that the topic does not exist"),
     "OK": Status("good", "the group keeps up with this partition, or works off its lag"),
 }
-"""In the order in which an operator should look at them."""
+"""The statuses in the order in which an operator should check them."""
 
 WORST_FIRST = tuple(STATUSES)
 _UNKNOWN = Status("none", "")
-"""For a status that this version does not know."""
+"""Entry for a status that this version does not know."""
 
 
 def status_of(name: str) -> Status:

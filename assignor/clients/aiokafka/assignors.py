@@ -63,7 +63,7 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
 
     @property
     def is_joining(self) -> bool:
-        """Whether the consumer joins its group now, or has yet to."""
+        """Return whether the consumer is joining its group, or has yet to."""
         return self._consumer is None or is_joining(self._consumer)
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:

@@ -1,4 +1,4 @@
-"""The control and acks topics of one follower, in tasks of their own: they cannot hold up or stop consuming."""
+"""The control and acks topics of one follower, in separate tasks: they cannot block or stop consuming."""
 
 import asyncio
 import contextlib

@@ -8,11 +8,11 @@ ResultT = TypeVar("ResultT")
 
 
 async def within(seconds: float, work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """What the work gives; if it does not end in time it is cancelled and left behind.
+    """Return the result of the work; cancel and abandon it if it does not end in time.
 
     Raises:
         TimeoutError: It did not end in time.
-        ConnectionError: The client has cancelled it, as it does where a connection breaks; our own task was not.
+        ConnectionError: The client has cancelled it, as it does if a connection breaks; the caller's task was not.
         Exception: Whatever it raises.
     """
     task = asyncio.ensure_future(work)

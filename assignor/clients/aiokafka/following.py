@@ -18,8 +18,8 @@ from assignor.clients.plugin.membership import following
 class Following:
     """Applies the plans of a control topic to the group of one consumer, each by one rebalance.
 
-    Enter it where the consumer runs. The control and acks topics have tasks of their own on the same event loop, so
-    the consumer continues whatever happens to them. Entering waits for nothing.
+    Enter it in the consumer's event loop. The control and acks topics have their own tasks there, so their failures do
+    not stop the consumer. Entering does not wait.
 
     Args:
         cluster: Name of the cluster in the control records.

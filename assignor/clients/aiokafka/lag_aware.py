@@ -18,14 +18,14 @@ log = logging.getLogger(__name__)
 
 
 class LagAwareAssignor(MemberAssignor):
-    """Even counts in every topic, and within them even lag (KIP-169).
+    """Balances counts in every topic, then lag (KIP-169).
 
-    The leader asks for committed and log offsets through clients of its own, for at most two seconds. Where it has no
-    whole answer by then, `sticky` assigns, and the log says so.
+    The leader asks for committed and log offsets through its own clients, for at most two seconds. If the answer is
+    incomplete by then, `sticky` assigns, and a log line reports it.
 
     Args:
         group_id: The consumer's group.
-        auto_offset_reset: That of the consumer: where nothing is committed, `latest` is no lag.
+        auto_offset_reset: Setting of the consumer: with `latest`, a partition without a commit has no lag.
         connection: Settings of `AIOKafkaConsumer`: servers, security.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What aiokafka does not offer: to join the group again, to wait before assigning, and who it is in its group.
+"""Functions that aiokafka lacks: rejoining the group, waiting before assigning, and the member's identity.
 
 Everything here leans on private parts of aiokafka 0.14.0, so the version is pinned, and a test of this module fails
 when a release changes them.
@@ -17,7 +17,7 @@ def request_rejoin(consumer: AIOKafkaConsumer) -> None:
 
 
 def is_joining(consumer: AIOKafkaConsumer) -> bool:
-    """Whether the member joins its group, or will at once; one that was never started is about to.
+    """Return whether the member joins its group, or is about to; a member that was never started is about to.
 
     A request that comes before the leader's answer is remembered beyond it, and makes the whole group rebalance again.
     """

@@ -1,7 +1,7 @@
-"""How far the user is done with each partition, as Kafka has it, and the commit that hands one over.
+"""The user's commits by partition, as Kafka has them, and the commit that hands a partition over.
 
-All commits are asynchronous but those that the user wants otherwise: a coordinator that does not answer must not keep
-the user from the partitions that the member goes on reading.
+All commits are asynchronous unless the user wants otherwise: a silent coordinator must not keep the user from the
+partitions that the member still reads.
 """
 
 import logging
@@ -41,7 +41,7 @@ _UNREACHED = frozenset(
 
 
 class Commits:
-    """The commits of one stay in the group.
+    """The commits of one membership in the group.
 
     Attributes:
         finished: Where each partition goes on if it is handed over now: last commit of the user, or the start.
@@ -66,7 +66,7 @@ class Commits:
         self._since_s: float | None = None
 
     def forget(self) -> None:
-        """The stay is over: answers say nothing about a later one, and are the user's all the same."""
+        """End the membership: later answers do not concern a new one, but still go to the user."""
         self._sent_before += [_offsets(sent) for _, sent in self._sent]
         self.finished, self._sent, self._finished_by = {}, [], {}
         self.give_up_handover()
@@ -104,7 +104,7 @@ class Commits:
             raise KafkaException(KafkaError(_TIMED_OUT, f"Commit failed: {error}")) from error
 
     def answered(self, error: KafkaError | None, partitions: Iterable[TopicPartition]) -> bool:
-        """Take the answer to an asynchronous commit, and say whether that was the user's."""
+        """Take the answer to an asynchronous commit, and return whether that was the user's."""
         answer = list(partitions)
         offsets = offsets_of(answer)
         if offsets in self._sent_before:
@@ -121,7 +121,7 @@ class Commits:
         return False
 
     def must_wait(self, places: Collection[PartitionKey]) -> bool:
-        """Whether a commit of the user is under way for one of them: one that comes late would set the group back."""
+        """Return whether a commit of the user is under way for one of them: a late one would set the group back."""
         asked = set(places)
         is_under_way = any(asked & sent.keys() for _, sent in self._sent)
         if not is_under_way:
@@ -134,7 +134,7 @@ class Commits:
         marks: Mapping[PartitionKey, HandOverMark],
         metadata: Mapping[PartitionKey, str],
     ) -> None:
-        """Commit these, with their marks.
+        """Commit these offsets with their marks.
 
         Args:
             wanted: By partition; None stands for what the user has finished.
@@ -158,7 +158,7 @@ class Commits:
             self._send_handover()
 
     def handover_answer(self) -> tuple[Offsets, bool] | None:
-        """What was committed, and whether Kafka took it; None as long as there is no answer."""
+        """Return what was committed, and whether Kafka accepted it; None until there is an answer."""
         if self._handover is None:
             return None
         if self._accepted is None and not self._is_patient():
@@ -227,7 +227,7 @@ def offsets_of(partitions: Iterable[TopicPartition]) -> Offsets:
 
 
 def without_mark(committed: TopicPartition) -> TopicPartition:
-    """What the user has committed, as he has."""
+    """Return the user's commit without the mark."""
     metadata, mark = split(committed.metadata or "")
     if mark is None:
         return committed

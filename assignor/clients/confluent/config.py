@@ -1,4 +1,4 @@
-"""What a follower's consumer must be set to, and what its two other clients are made from."""
+"""Required settings of a follower's consumer, and the settings of its two other clients."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -31,7 +31,7 @@ _SHARED_NAMES = frozenset({"enable.ssl.certificate.verification", "oauth_cb", "l
 
 
 class FollowerConfigError(AssignorError):
-    """A follower cannot be safe with this configuration; the message says what to set.
+    """A follower is not safe with this configuration; the message names the setting to change.
 
     Attributes:
         name: The property.
@@ -47,7 +47,7 @@ class FollowerConfigError(AssignorError):
 
 
 def check(config: Config) -> None:
-    """Refuse what was seen to give one partition two owners, or to commit what nobody has processed.
+    """Refuse settings that can give a partition two owners, or commit unprocessed records.
 
     Raises:
         FollowerConfigError: For the first such property.
@@ -85,17 +85,17 @@ def consumer_config(config: Config) -> dict[str, Any]:
 
 
 def is_static(config: Config) -> bool:
-    """Whether the member has a group instance id."""
+    """Return whether the member has a group instance id."""
     return bool(config.get("group.instance.id"))
 
 
 def starts_earliest(config: Config) -> bool:
-    """Whether a partition without a commit is read from its beginning, not its end."""
+    """Return whether a partition without a commit is read from its beginning, not its end."""
     return _text(config, "auto.offset.reset", "largest") in _EARLIEST
 
 
 def stores_by_hand(config: Config) -> bool:
-    """Whether `commit()` without arguments commits the offsets of `store_offsets`."""
+    """Return whether `commit()` without arguments commits the offsets of `store_offsets`."""
     return _text(config, "enable.auto.offset.store", "true") == "false"
 
 
@@ -105,12 +105,12 @@ def with_credentials(config: Config, username: str, password: str) -> dict[str, 
 
 
 def take_timeout_s(config: Config) -> float:
-    """How long to wait for a new owner that may be busy: as long as Kafka lets it be, and for what it does then."""
+    """Return the time to wait for a new owner that may be busy: Kafka's limit for it, and some time to react."""
     return float(config.get("max.poll.interval.ms", _MAX_POLL_INTERVAL_MS)) / 1000 + _TAKE_S
 
 
 def close_within_s(config: Config) -> float:
-    """How long a consumer may take to leave: commits that reach no coordinator are tried for as long as the session."""
+    """Return the time limit for leaving: librdkafka retries commits to a silent coordinator for a session timeout."""
     return float(config.get("session.timeout.ms", _SESSION_TIMEOUT_MS)) / 1000 + _LEAVE_S
 
 

@@ -1,4 +1,4 @@
-"""Which offset of each partition the user is given next.
+"""The next offset of each partition to deliver to the user.
 
 librdkafka keeps that count at no cost, but loses it with each assign() and seek(), some time after the call. This class
 counts from such a call on, until both counts agree; while librdkafka counts, a record costs the user one look at the

@@ -1,4 +1,4 @@
-"""What a follower refuses to do for its user."""
+"""Errors for calls that a follower refuses."""
 
 from collections.abc import Iterable
 
@@ -11,9 +11,9 @@ _STATE = KafkaError._STATE  # noqa: SLF001  # librdkafka marks codes of its own 
 
 
 class NotOwnedError(AssignorError, KafkaException):
-    """Asked for partitions that this member does not read, or no longer; for those alone nothing was done.
+    """The call concerns partitions that this member does not, or no longer, read; only those are left out.
 
-    Kafka would take their commit from any member of the group, over the head of the one who reads them. Handlers of
+    Kafka would accept their commit from any member of the group, even against the member that reads them. Handlers of
     `confluent_kafka.KafkaException` catch it, too, and find a `KafkaError` in `args[0]`, with the code `_STATE`.
 
     Attributes:

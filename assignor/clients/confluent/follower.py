@@ -1,4 +1,4 @@
-"""A consumer of confluent-kafka whose group takes over the plans of the control topic.
+"""A consumer of confluent-kafka whose group follows the plans of the control topic.
 
     with Follower({"bootstrap.servers": "…", "group.id": "billing", "enable.auto.commit": False}, ["invoices"]) as f:
         while True:
@@ -8,10 +8,9 @@
             process(message)
             f.commit(message, asynchronous=False)
 
-librdkafka takes no assignors from outside, so the group keeps the assignor it has, and its members move
-partitions among themselves until Kafka's next rebalance. Where a partition goes on is what the user has
-committed: `on_revoked` is the last chance to commit what is done. Whenever lagwise's topics cannot be used, it is a
-plain consumer.
+librdkafka accepts no external assignors, so the group keeps its assignor, and its members move partitions among
+themselves until Kafka's next rebalance. The new owner of a partition resumes from the user's commit: `on_revoked` is
+the last chance to commit finished records. While lagwise's topics cannot be used, a follower is a plain consumer.
 
 One rule for threads: all calls of a follower come from one thread.
 """
@@ -65,27 +64,27 @@ class Follower:
         take_timeout_s: float | None = None,
         despite_migration: bool = False,
     ) -> None:
-        """Subscribe; the group is joined by `poll`. The control and acks topics need not be there, now or later.
+        """Subscribe; `poll` joins the group. The control and acks topics need not exist, now or later.
 
         Args:
-            config: Of a `confluent_kafka.Consumer`, its callbacks included.
-            topics: To subscribe to.
-            on_gained: Told which partitions are read from now on.
-            on_revoked: Told which partitions are given up when it returns; it may commit.
-            on_lost: Told which partitions are gone, when others may read them already.
+            config: Configuration of a `confluent_kafka.Consumer`, including callbacks.
+            topics: Topics to subscribe to.
+            on_gained: Called with the partitions that are read from now on.
+            on_revoked: Called with the partitions that are given up when it returns; it may commit.
+            on_lost: Called with the partitions that are lost; other members may already read them.
             control_topic: `control.topic` of the stream.
             acks_topic: `control.acks_topic` of the stream.
-            cluster: Name of the cluster as the stream has it; by default Kafka's id of the cluster, as there.
+            cluster: Name of the cluster, as in the stream; by default Kafka's id of the cluster, as there.
             take_timeout_s: A partition given away and not taken within this time makes the group rebalance; by default
                 10 s more than `max.poll.interval.ms`.
-            despite_migration: Follow also where the brokers would migrate the group online (Kafka 4's default), or
-                nobody knows. Then one member with `group.protocol=consumer` is enough for a partition to be read
-                twice, and for a commit to be set back. Only where none can ever join.
+            despite_migration: Follow even if the brokers migrate the group online (Kafka 4's default), or if that is
+                unknown. Then a single member with `group.protocol=consumer` can cause a partition to be read twice,
+                and a commit to be set back. Use it only if no such member can ever join.
 
         Raises:
-            FollowerConfigError: A property with which following is not safe.
-            DecodeError: A version of librdkafka that hides the generation in another way than those that are known.
-            KafkaException: The client refuses a property.
+            FollowerConfigError: Following is not safe with a property.
+            DecodeError: This version of librdkafka encodes the generation in an unknown way.
+            KafkaException: The client rejects a property.
         """
         confluent_config.check(config)
         self._closed = False
@@ -121,13 +120,13 @@ class Follower:
 
     @property
     def state(self) -> FollowerState:
-        """Where this member stands; for logs and tests."""
+        """Return the state of this member, for logs and tests."""
         return self._steering.state
 
     def poll(self, timeout: float = _FOREVER_S) -> Message | None:
-        """One message or error, or None after `timeout` seconds; negative waits for ever.
+        """Return one message or error, or None after `timeout` seconds; a negative timeout waits forever.
 
-        All that was returned before counts as finished by `commit()` without arguments.
+        `commit()` without arguments counts everything returned before as finished.
         """
         # Users call it for each record: while nothing else is due, it costs them no more than this.
         if clock_s() < self._delivered.calm_until_s:
@@ -161,12 +160,12 @@ class Follower:
     ) -> list[TopicPartition] | None:
         """Commit one message, given offsets, or by default all that `poll` and `consume` have returned.
 
-        With `enable.auto.offset.store=False` the default is what `store_offsets` was told since the last commit.
+        With `enable.auto.offset.store=False` the default is the offsets of `store_offsets` since the last commit.
 
-        What Kafka has taken is where a partition goes on when it is handed over; a commit that failed changes nothing.
+        After a hand-over, the new owner resumes from the offset that Kafka accepted; a failed commit changes nothing.
 
         Returns:
-            As `confluent_kafka.Consumer.commit`: partitions with their errors if synchronous, else None.
+            As in `confluent_kafka.Consumer.commit`: partitions with their errors if synchronous, otherwise None.
 
         Raises:
             NotOwnedError: For partitions that this member does not read, after the others were committed; or a
@@ -217,9 +216,9 @@ class Follower:
         on_revoked: Listener | None = None,
         on_lost: Listener | None = None,
     ) -> None:
-        """Read these topics instead; the group rebalances, and `on_revoked` is told of what is read until then.
+        """Read these topics instead; the group rebalances, and `on_revoked` gets the partitions read until then.
 
-        A listener that is given takes the place of the former one at once; the others stay.
+        A given listener replaces the former one at once; the others stay.
 
         Raises:
             KafkaException: The client refuses the topics.
@@ -228,14 +227,14 @@ class Follower:
         self._steering.subscribe_to(topics, {change: one for change, one in given.items() if one is not None})
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
-        """As of the consumer; also for lagwise's topics. Connections that are open stay as they are."""
+        """Set the credentials of the consumer and of lagwise's topics; open connections stay as they are."""
         self._consumer.set_sasl_credentials(username, password)
         self._side.set_sasl_credentials(username, password)
 
     def seek(self, partition: TopicPartition) -> None:
-        """Go on at the offset of that partition; `OFFSET_BEGINNING`, `OFFSET_END` and `OFFSET_STORED` may stand for it.
+        """Continue at the offset of that partition, which may be `OFFSET_BEGINNING`, `OFFSET_END` or `OFFSET_STORED`.
 
-        A hand-over does not take it along: the new owner goes on where the group has committed.
+        A hand-over ignores it: the new owner resumes from the group's commit.
 
         Raises:
             NotOwnedError: This member does not read it.
@@ -264,13 +263,13 @@ class Follower:
         return self._reading.position(partitions)
 
     def assignment(self) -> list[TopicPartition]:
-        """What this member reads now."""
+        """Return the partitions that this member reads now."""
         return [TopicPartition(*key) for key in sorted(self._reading.places)]
 
     def committed(
         self, partitions: Sequence[TopicPartition], timeout: float = _FOREVER_S
     ) -> list[TopicPartition]:
-        """As of the consumer: what the group has committed, whoever reads them; without the marks of hand-overs."""
+        """Return the group's committed offsets, like the consumer's, but without the marks of hand-overs."""
         found = self._consumer.committed(list(partitions), timeout=timeout)
         return [without_mark(place) for place in found]
 
@@ -283,7 +282,7 @@ class Follower:
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = _FOREVER_S, cached: bool = False
     ) -> tuple[int, int] | None:
-        """As of the consumer: first offset and the one behind the last record, or None when nobody answers in time."""
+        """Return the first offset and the one after the last record, or None without an answer in time."""
         return self._consumer.get_watermark_offsets(partition, timeout=timeout, cached=cached)
 
     def list_topics(self, topic: str | None = None, timeout: float = _FOREVER_S) -> ClusterMetadata:
@@ -293,7 +292,7 @@ class Follower:
         return found
 
     def memberid(self) -> str | None:
-        """As of the consumer: the member id that Kafka has given this member, by which plans name it."""
+        """Return the member id that Kafka has given this member, by which plans name it."""
         return self._consumer.memberid()
 
     def consumer_group_metadata(self) -> object:
@@ -308,10 +307,10 @@ class Follower:
         )
 
     def close(self) -> None:
-        """Leave the group. `on_revoked` is told before, and may commit. A second call does nothing.
+        """Leave the group, after `on_revoked`, which may commit. A second call does nothing.
 
-        A client that does not end, as librdkafka may where no broker answers, is left behind with its thread after its
-        session timeout and 15 s more.
+        If the client does not close, as librdkafka may do if no broker answers, it is abandoned with its thread after
+        its session timeout and 15 s more.
         """
         if self._closed:
             return

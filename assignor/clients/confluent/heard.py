@@ -1,4 +1,4 @@
-"""What was heard on lagwise's topics, handed from the thread that reads them to the one that polls."""
+"""Records from lagwise's topics, passed from the thread that reads them to the thread that polls."""
 
 import logging
 import threading
@@ -61,7 +61,7 @@ class Heard:
             self._acks.append(ack)
 
     def take_acks(self) -> tuple[AnyAck, ...]:
-        """What has arrived since the last call."""
+        """Return the acknowledgements since the last call."""
         if not self._acks:
             return ()
         with self._lock:

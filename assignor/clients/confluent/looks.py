@@ -1,4 +1,4 @@
-"""What the group has committed of partitions that change hands, asked until the coordinator says it."""
+"""Requests for the committed offsets of partitions in a hand-over, repeated until the coordinator answers."""
 
 import logging
 from collections.abc import Set as AbstractSet
@@ -38,7 +38,7 @@ class Looks:
         self._since_s = self._again_s = clock_s()
 
     def answer(self) -> dict[PartitionKey, Found] | None:
-        """What the coordinator says, within a second; None as long as it does not, for two minutes at most."""
+        """Return the coordinator's answer, within a second; None until it answers, for two minutes at most."""
         now_s = clock_s()
         if now_s < self._again_s:
             return None

@@ -1,4 +1,4 @@
-"""Where a follower starts to read: always a number, since a later assign() has to repeat it."""
+"""Start offsets of a follower: always numbers, because a later assign() must repeat them."""
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -11,7 +11,7 @@ from assignor.clients.follower.state import PartitionKey
 
 
 class Stored(NamedTuple):
-    """What a group has committed of a partition; negative for nothing."""
+    """Committed offset and metadata of a partition; the offset is negative without a commit."""
 
     offset: int
     metadata: str = ""
@@ -20,20 +20,20 @@ class Stored(NamedTuple):
 def committed_offsets(
     consumer: Consumer, places: AbstractSet[PartitionKey], *, timeout_s: float
 ) -> tuple[dict[PartitionKey, Stored], str]:
-    """What the coordinator says within that time, and the last problem in words, empty if there was none."""
+    """Return the coordinator's answers within that time, and the last problem; empty if there was none."""
     return _asked(lambda asked: consumer.committed(asked, timeout=timeout_s), _at(places, 0))
 
 
 def start_offsets(
     consumer: Consumer, places: AbstractSet[PartitionKey], *, earliest: bool, timeout_s: float
 ) -> tuple[dict[PartitionKey, Stored], str]:
-    """Stored offset of each partition; without one, the beginning or the end of its log.
+    """Return the committed offset of each partition; without one, the beginning or the end of its log.
 
     Returns within `timeout_s`.
 
     Returns:
-        What could be found out, and the last problem in words, empty if there was none. A coordinator or a leader
-        that does not answer leaves its partitions out.
+        The offsets found, and the last problem; empty if there was none. Partitions of a silent coordinator or
+        leader are missing.
     """
     deadline_s = clock_s() + timeout_s
     committed, problem = committed_offsets(consumer, places, timeout_s=timeout_s)
@@ -51,7 +51,7 @@ def bound_offsets(
     earliest: bool,
     timeout_s: float,
 ) -> tuple[dict[PartitionKey, int], str]:
-    """First offset of each log, or the one behind its last record; and the last problem in words."""
+    """Return the first offset of each log, or the one after its last record; and the last problem."""
     # The names of both for a reader are also the times that Kafka's ListOffsets takes for them.
     asked = _at(places, OFFSET_BEGINNING if earliest else OFFSET_END)
     found, problem = _asked(lambda asked: consumer.offsets_for_times(asked, timeout=timeout_s), asked)

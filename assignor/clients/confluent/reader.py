@@ -1,7 +1,7 @@
 """Reads lagwise's topics in a thread of its own, and reports when they cannot be read.
 
-A member must neither wait for these topics nor fail with them: the reader puts everything into `Heard`, at which the
-member looks whenever it likes.
+A member must neither wait for these topics nor fail with them: the reader puts everything into `Heard`, which the
+member polls at any time.
 
     connecting ── both topics read to their end ──► up ── an error, or no answer ──► away ──► connecting
 
@@ -41,7 +41,7 @@ _FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_
 
 
 class TopicsAwayError(AssignorError):
-    """A topic cannot be read; the message says which, why, and what to do."""
+    """A topic cannot be read; the message gives the topic, the cause and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Names:
 
 
 class TopicsReader:
-    """Reads until told to end.
+    """Reads until it is closed.
 
     Attributes:
         end: Set it to end the thread.

@@ -1,6 +1,6 @@
-"""What a member reads: from where, how far its user is done with it, and what is paused.
+"""The partitions of a member: start offsets, the user's progress, and pauses.
 
-librdkafka's own record of that ends with each assign(), and what a plan brings makes one each time, so it is kept here.
+librdkafka forgets this with each assign(), and every change by a plan calls assign(), so it is kept here.
 `delivered` holds the position of the user in each partition.
 """
 
@@ -38,7 +38,7 @@ _ASK_AGAIN_AFTER_S, _ASK_AGAIN_AT_MOST_AFTER_S = 1.0, 8.0
 
 
 class Reading:
-    """The partitions that a member reads, or will as soon as it is known where they start.
+    """The partitions that a member reads, or will read once their start offsets are known.
 
     Attributes:
         consumer: The user's.
@@ -63,19 +63,19 @@ class Reading:
 
     @property
     def places(self) -> frozenset[PartitionKey]:
-        """What the member reads, and what it is to read."""
+        """Return the partitions that the member reads or will read."""
         return self._starting | self.delivered.positions.keys()
 
     @property
     def positions(self) -> dict[PartitionKey, int]:
-        """Next offset to be delivered, by partition."""
+        """Return the next offset to deliver, by partition."""
         self.delivered.refresh()
         return dict(self.delivered.positions)
 
     def assign(self, places: AbstractSet[PartitionKey], offsets: Mapping[PartitionKey, int]) -> None:
         """Read exactly these: those read already from where they are, others from that offset or from their commit.
 
-        Where the coordinator does not say which commit that is, the partition waits, and the others are read.
+        If the coordinator does not return the commit, the partition waits, and the others are read.
         """
         if places < self.places:
             self._give_up(self.places - places)
@@ -96,7 +96,7 @@ class Reading:
             self._reassign()
 
     def start_waiting(self) -> None:
-        """Ask again where those start that wait for it, if it is time to."""
+        """Retry the request for missing start offsets, if it is due."""
         if self._starting and clock_s() >= self._ask_again_s:
             self._ask_where_to_start()
 
@@ -150,7 +150,7 @@ class Reading:
     # What users of a consumer do with its partitions.
 
     def seek(self, partition: TopicPartition) -> None:
-        """Go on at that offset, which may be a logical one.
+        """Continue at that offset, which may be a logical one.
 
         Raises:
             NotOwnedError: It is not read.

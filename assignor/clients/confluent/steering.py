@@ -1,4 +1,4 @@
-"""Drives the follower's state machine: what the client and the topics say goes in, what is to be done comes out."""
+"""Drives the follower's state machine: events of the client and the topics go in, actions come out."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -78,7 +78,7 @@ class Steering:
         )
 
     def subscribe_to(self, topics: Sequence[str], listeners: Listeners) -> None:
-        """Read other topics from now on, and tell these listeners instead of the former ones."""
+        """Read other topics from now on, and call these listeners instead of the former ones."""
         self._topics, self.listeners = list(topics), {**self.listeners, **listeners}
         self.subscribe()
 
@@ -101,7 +101,7 @@ class Steering:
             self._reading.delivered.stay_calm(now_s + _LOOK_AT_MOST_EVERY_S)
 
     def drain(self) -> None:
-        """Carry out what is to be done, up to an answer that has to be waited for."""
+        """Carry out the pending actions, up to one that must wait for an answer."""
         while self.is_waiting:
             if self._is_looking:
                 found = self._reading.looks.answer()
@@ -123,7 +123,7 @@ class Steering:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the answer to a commit or a look is needed to go on with a hand-over."""
+        """Return whether a hand-over waits for the answer to a commit or a look."""
         return self._is_committing or self._is_looking or bool(self._todo)
 
     def leave(self) -> None:

@@ -15,7 +15,7 @@ _JOIN_S = 2.0
 
 
 class FollowTopics:
-    """What a follower hears and says. It is never without an answer: topics that cannot be used say nothing."""
+    """A follower's access to lagwise's topics; it never blocks: unusable topics deliver nothing."""
 
     def __init__(self, config: Config, *, control_topic: str, acks_topic: str, cluster: str | None) -> None:
         """Begin to read.
@@ -33,12 +33,12 @@ class FollowTopics:
 
     @property
     def outages(self) -> int:
-        """How often the topics could not be read any more."""
+        """Return the number of times that the topics became unreadable."""
         return self._heard.outages
 
     @property
     def is_up(self) -> bool:
-        """Whether both topics can be read."""
+        """Return whether both topics can be read."""
         return self._heard.is_up
 
     def look(self) -> None:
@@ -48,7 +48,7 @@ class FollowTopics:
             self._writer.stop()
 
     def take_acks(self) -> tuple[AnyAck, ...]:
-        """What has arrived of the group's acknowledgements."""
+        """Return the group's acknowledgements that have arrived."""
         return self._heard.take_acks()
 
     def take_undelivered(self) -> AnyAck | None:

@@ -1,4 +1,4 @@
-"""Writes acknowledgements without waiting, and keeps account of those that nobody may ever read."""
+"""Writes acknowledgements without waiting, and tracks those that may never be read."""
 
 import logging
 from collections import deque
@@ -20,7 +20,7 @@ _RAISED = (KafkaException, SystemError)
 
 
 class AckWriter:
-    """A producer, made anew after a failure: rights that were missing for once may be fatal to one.
+    """A producer that is re-created after a failure, because missing rights can be fatal to a producer.
 
     Attributes:
         undelivered: Acknowledgements that have not arrived, or whose fate is unknown, oldest first.
@@ -61,7 +61,7 @@ class AckWriter:
             self.stop()
 
     def stop(self) -> None:
-        """Send nothing more until the next one is written; a producer asks for its topic, and so would make it anew."""
+        """Send nothing until the next write; a producer's metadata requests could re-create its topic."""
         if self._producer is not None:
             self._producer.purge()
             self._serve(self._producer)

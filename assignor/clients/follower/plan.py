@@ -27,7 +27,7 @@ from assignor.protocol.marks import HandOverMark
 from assignor.protocol.migration import why_not
 
 _PLANS_REMEMBERED = 16
-"""Later than that many plans, a hand-over that nobody has finished is finished by a rebalance."""
+"""After this many further plans, a rebalance finishes a hand-over that is still open."""
 
 
 def consider(state: FollowerState, now: Instant) -> Step:

@@ -1,7 +1,7 @@
-"""What a follower does next: ``advance(state, event, now) -> (state, actions)``, without a clock or a client.
+"""Rules of a follower: ``advance(state, event, now) -> (state, actions)``, without a clock or a client.
 
-Actions are to be carried out in their order. `Commit` is answered by the event `Committed`, and `Look` by `Looked`,
-before any other event comes in; the rest have no answer.
+Callers carry out actions in order. The event `Committed` answers `Commit`, and `Looked` answers `Look`, before any
+other event; the other actions have no answer.
 """
 
 from collections.abc import Callable, Mapping

@@ -13,9 +13,9 @@
       ▲                                              │                                   │
       └──────── commit ok ──── CHECK ◄── the commit is marked for me ────────────────────┘   (from ABSENT as well)
 
-A record of the acks topic moves nothing: anybody may have written it. `release` and `taken` say when to look at what
-the group has committed, which only its members can, and only in the generation that they are in. The mark of a commit
-says whose the partition is (`assignor.protocol.marks`), and so a commit with one is never taken back.
+A record of the acks topic moves nothing, because any client may have written it. `release` and `taken` are hints to
+look at the group's commits, which only members can write, and only in their generation. The mark of a commit names the
+owner of the partition (`assignor.protocol.marks`), so a commit with a mark is never taken back.
 
 "All" are the members that the plan's moves name: half of a plan can be worse than none. Each sees the others'
 acceptances, and its own, in the one order of the topic, so all old owners begin at the same record or none does.
@@ -40,7 +40,7 @@ PartitionKey: TypeAlias = tuple[str, int]
 
 
 class Phase(enum.Enum):
-    """Where the member stands towards its group and the plan."""
+    """State of the member in its group and towards the plan."""
 
     OUT = "between two generations, or before the first"
     BASE = "in a generation, following no plan"
@@ -50,7 +50,7 @@ class Phase(enum.Enum):
 
 
 class Mark(enum.Enum):
-    """Where a partition stands; a partition without a token is absent."""
+    """State of a partition; a partition without a token is absent."""
 
     HELD = "read by this member"
     STOPPING = "no longer read, its commit is under way"
@@ -61,7 +61,7 @@ class Mark(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What the group has committed of a partition."""
+    """Committed offset and metadata of a partition."""
 
     offset: int
     """Next record to read; negative for no commit."""
@@ -70,7 +70,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """What this member knows of a partition in this generation."""
+    """This member's knowledge of a partition in this generation."""
 
     mark: Mark
     hop: int = 0
@@ -95,7 +95,7 @@ class Instant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What does not change as long as the member lives."""
+    """Constants for the life of the member."""
 
     group: str
     static: bool = False
@@ -108,7 +108,7 @@ class Settings:
     doubt_timeout_s: float = 10.0
     """A refused commit that Kafka does not explain by then makes the member rejoin."""
     despite_migration: bool = False
-    """Follow also where a KIP-848 member may migrate the group, or nobody knows."""
+    """Follow even if a KIP-848 member may migrate the group, or if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,20 +121,20 @@ class FollowerState:
     generation: int = -1
     """Last one known, also when OUT; -1 before the first and after a loss."""
     base: frozenset[PartitionKey] = frozenset()
-    """What Kafka assigned in this generation."""
+    """Kafka's assignment in this generation."""
     tokens: Mapping[PartitionKey, Token] = field(default_factory=dict)
     """They outlive a revocation: Kafka may assign the same generation to the same member twice."""
     accepted: Mapping[str, int] = field(default_factory=dict)
-    """Newest plan epoch that each member, this one included, has said it follows in this generation.
+    """Newest plan epoch that each member, this one included, has accepted in this generation.
 
-    Of this one it is what the topic says: an acceptance that was lost on the way is known to nobody else.
+    The entry of this member comes from the topic, too: other members do not know a lost acceptance.
     """
     unmarked: Mapping[str, int] = field(default_factory=dict)
-    """The same of members of a version that does not mark its commits."""
+    """The same for members of a version that does not mark its commits."""
     due: Mapping[PartitionKey, tuple[int, ...]] = field(default_factory=dict)
     """Epochs of plans accepted in this generation that give the partition to this member, which did not read it.
 
-    Of plans that are over, too: what was begun is finished.
+    Includes ended plans: a hand-over that has begun is finished.
     """
     looking: frozenset[PartitionKey] = frozenset()
     """Partitions whose commit was asked for."""
@@ -147,13 +147,13 @@ class FollowerState:
     decided: int = 0
     """Newest plan epoch accepted or refused since the partitions were assigned."""
     plan: ControlRecord | None = None
-    """The plan accepted last in this generation, also when it is no longer followed."""
+    """The plan accepted last in this generation, even if it is no longer followed."""
     targets: Mapping[PartitionKey, str] = field(default_factory=dict)
     """Targets of `plan`."""
     needed: frozenset[str] = frozenset()
     """Members that the moves of `plan` name."""
     agreed: int = 0
-    """Newest plan epoch that all needed members followed at one time: what was begun is finished when one drops out.
+    """Newest plan epoch that all needed members followed at one time: its hand-overs finish even if one drops out.
 
     An epoch is of one generation, so it is never reset.
     """
@@ -164,12 +164,12 @@ class FollowerState:
 
     @property
     def held(self) -> frozenset[PartitionKey]:
-        """What the member reads."""
+        """Return the partitions that the member reads."""
         return self.marked(Mark.HELD)
 
     @property
     def settled(self) -> bool:
-        """In a generation, and nothing known against it."""
+        """Return whether the member is in a generation with no known problem."""
         return self.phase in (Phase.BASE, Phase.FOLLOW)
 
     @property
@@ -227,24 +227,24 @@ class Committed:
 
     accepted: bool
     offsets: Mapping[PartitionKey, int]
-    """What was committed: next record to read."""
+    """Committed offsets: next record to read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """Event: answer to `Look`; what nobody could find out is left out."""
+    """Event: answer to `Look`; unknown commits are left out."""
 
     found: Mapping[PartitionKey, Found]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicsAway:
-    """Event: what others wrote, or write now, may not be heard. `PlanSeen` says that the topics are back."""
+    """Event: records of other members may be missed from now on, until `PlanSeen`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undelivered:
-    """Event: nobody may ever read this acknowledgement of this member; perhaps somebody has."""
+    """Event: this acknowledgement of this member may never be read, or may have been."""
 
     ack: AnyAck
 
@@ -263,7 +263,7 @@ Event: TypeAlias = (
 class Assign:
     """Action: read exactly these partitions, the ones already read from where they are.
 
-    Others start at the offset given here, or else where the group has committed.
+    Others start at the offset given here, or otherwise at the group's commit.
     """
 
     places: frozenset[PartitionKey]
@@ -279,8 +279,8 @@ class Unassign:
 class Commit:
     """Action: commit synchronously, and answer with `Committed` before any other event.
 
-    None stands for what the user has finished: last commit, or where the reading began. What he has committed as
-    metadata stays, and the mark comes behind it.
+    None stands for the user's progress: the last commit, or the start of reading. The user's metadata stays, and the
+    mark follows it.
     """
 
     offsets: Mapping[PartitionKey, int | None]
@@ -299,7 +299,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """Action: write an acknowledgement. It is not waited for; `Undelivered` says if it did not arrive."""
+    """Action: write an acknowledgement without waiting; `Undelivered` reports that it did not arrive."""
 
     ack: AnyAck
 
@@ -310,7 +310,7 @@ class Rejoin:
 
 
 class Change(enum.Enum):
-    """What happened to partitions, for the user."""
+    """Change of partitions, for the user."""
 
     GAINED = "they are read from now on"
     REVOKED = "they are given up after this; last chance to commit"
@@ -319,7 +319,7 @@ class Change(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tell:
-    """Action: tell the user."""
+    """Action: call the user's listener."""
 
     change: Change
     places: frozenset[PartitionKey]

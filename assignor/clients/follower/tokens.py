@@ -25,7 +25,7 @@ from assignor.protocol.marks import HandOverMark
 
 _ABSENT = Token(mark=Mark.GONE)
 _MAY_TAKE = frozenset({Mark.GONE, Mark.RELEASED})
-"""With another mark, the partition is here, and nobody else can give it."""
+"""The partition is here under another mark, and no other member can hand it over."""
 
 
 def read_acks(state: FollowerState, now: Instant) -> Step:

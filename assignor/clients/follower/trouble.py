@@ -1,7 +1,7 @@
 """A follower whose topics fail becomes a plain consumer until they are back.
 
-It keeps reading its partitions: those that were handed over stay where they are until Kafka's next rebalance. Only if a
-hand-over may be half done does it rejoin at once, because otherwise nobody might read the partition.
+It keeps reading its partitions: those that were handed over stay where they are until Kafka's next rebalance. It
+rejoins at once only if a hand-over may be half done, because otherwise the partition might have no reader.
 """
 
 from dataclasses import replace

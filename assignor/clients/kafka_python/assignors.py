@@ -18,7 +18,7 @@ one needs `attach` and, like `keep_up`, `watch` before each poll. A list that is
 
 Where the list has a cooperative entry, the protocol is that of the assignor which the group selects (KIP-726): one
 rolling bounce takes a group from [range] to [cooperative one, range]. A list of eager entries stays eager. The name
-on the wire is the same for both kinds of an entry, because what a member still holds can be told.
+on the wire is the same for both kinds of an entry, because its user data shows what a member still holds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -125,7 +125,7 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
         )
 
     def assign(self, cluster: ClusterMetadata, members: Sequence[Any]) -> dict[str, Any]:
-        """What the leader hands out, `ConsumerProtocolAssignment` by member id; part of the client's interface."""
+        """Return the leader's assignment, `ConsumerProtocolAssignment` by member id; part of the client's interface."""
         joined = [_joined(member) for member in members]
         if self._before_leading is not None:
             self._before_leading(joined)
@@ -177,7 +177,7 @@ class StrategyAssignor(MemberAssignor):
         self._strategy_name = name
 
     def under_old_name(self) -> MemberAssignor:
-        """The same under its former name, `lagwise-<strategy>`: list it behind this one for a rolling bounce.
+        """Return the entry under its old name, `lagwise-<strategy>`, to list after this one in a rolling bounce.
 
         It is attached with this one.
         """
@@ -190,7 +190,7 @@ class StrategyAssignor(MemberAssignor):
 def default_assignors(
     protocol: RebalanceProtocol = COOPERATIVE, *, past: Past | None = None
 ) -> list[StrategyAssignor]:
-    """The list of KIP-726 for one consumer, `cooperative-sticky`, then `range`; all are attached with the first.
+    """Return the list of KIP-726 for one consumer, `cooperative-sticky`, then `range`; attach only the first.
 
     The member is eager under `range`, and cooperative once the group selects `cooperative-sticky`, which it does when
     every member lists it.

@@ -1,4 +1,4 @@
-"""The control and acks topics of one follower, in a thread of their own: they cannot hold up or stop consuming."""
+"""The control and acks topics of one follower, in a separate thread: they cannot block or stop consuming."""
 
 import os
 import threading
@@ -59,8 +59,8 @@ class ForkedError(AssignorError):
 class Background:
     """Feeds the state of a control topic and sends acknowledgements, from `start` to `close`.
 
-    Whatever goes wrong is said once; the reader begins anew, later and later, and an acknowledgement is as if lost on
-    the way: the job sees the assignment in the group's metadata all the same.
+    Each problem is logged once. The reader starts over, with growing pauses, and a failed acknowledgement counts as
+    lost: the job still sees the assignment in the group's metadata.
 
     Args:
         state: Is fed.
@@ -116,7 +116,7 @@ class Background:
             self._thread.join(_CLOSE_WITHIN_S)
 
     def wait_for(self, epoch: int, within_s: float) -> None:
-        """Return once that epoch was read, after the timeout, or at once where the topic cannot be read."""
+        """Return once that epoch was read, after the timeout, or at once if the topic cannot be read."""
         with self._fed:
             self._fed.wait_for(lambda: self._state.epoch >= epoch or self._reader is None, within_s)
 
@@ -201,7 +201,7 @@ class _Reader:
         self.is_sound = False
 
     def read(self, state: ControlState) -> None:
-        """Wait a moment for records and take them in.
+        """Wait a moment for records and process them.
 
         Raises:
             ControlTopicError: The topic does not exist, or was recreated.

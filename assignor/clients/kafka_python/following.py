@@ -20,8 +20,8 @@ from assignor.strategies.catalogue import RebalanceProtocol
 class Following:
     """Applies the plans of a control topic to the group of one consumer.
 
-    One thread calls `keep_up` and polls the consumer; the control and acks topics have a thread of their own, so
-    whatever becomes of them, the consumer goes on. The group follows while each member lists the assignor, and each
+    One thread calls `keep_up` and polls the consumer; the control and acks topics have their own thread, so
+    their failures do not stop the consumer. The group follows while each member lists the assignor, and each
     plan is applied by a rebalance, one for eager members and two for cooperative ones.
 
     Args:
@@ -75,7 +75,7 @@ class Following:
     def keep_up(self) -> None:
         """Rejoin the group if there is reason to; call it before each poll. Does not wait.
 
-        A plan is applied as late as this is called, so keep polls short, half a second or so.
+        A plan is applied only when this is called, so keep polls short, about half a second.
 
         Raises:
             NotAttachedError: There is no consumer yet.
@@ -87,7 +87,7 @@ class Following:
             self.assignor.rejoin()
 
     def close(self) -> None:
-        """End the thread of the control topic; the consumer is closed by whoever made it."""
+        """End the thread of the control topic; the caller closes the consumer."""
         self._background.close()
 
     def _catch_up(self, members: Sequence[Joined]) -> None:

@@ -15,10 +15,10 @@ from assignor.strategies.names import LAG_AWARE
 
 
 class LagAwareAssignor(MemberAssignor):
-    """Even counts in every topic, and then even lag (KIP-169). Eager only, because lag changes between two steps.
+    """Balances counts in every topic, then lag (KIP-169). Eager only, because lag changes between two steps.
 
-    The leader asks for committed and log offsets through clients of its own, for at most two seconds. If the answer is
-    incomplete by then, `sticky` assigns, and the log says so.
+    The leader asks for committed and log offsets through its own clients, for at most two seconds. If the answer is
+    incomplete by then, `sticky` assigns, and a log line reports it.
 
     Args:
         group_id: The consumer's group.

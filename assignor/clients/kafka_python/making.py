@@ -21,7 +21,7 @@ def check(settings: Iterable[str]) -> None:
 
 
 def made(client: Callable[..., ClientT], *topics: str, **settings: Any) -> ClientT:
-    """A client of kafka-python; where it cannot be made, the thread that it has begun is ended."""
+    """Create a client of kafka-python; on failure, end the thread that it started."""
     make = settings.pop("kafka_client", KafkaConsumer.DEFAULT_CONFIG["kafka_client"])
     begun: list[Any] = []
 

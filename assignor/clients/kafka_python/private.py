@@ -20,7 +20,7 @@ def request_rejoin(consumer: KafkaConsumer) -> None:
 
 
 def is_stuck(consumer: KafkaConsumer) -> bool:
-    """Whether a join has begun that no poll will finish. Call it between polls, in the thread that polls.
+    """Return whether a join has begun that no poll will finish; call it between polls, in the polling thread.
 
     A leader that joins because metadata changed no longer needs a rejoin once it has assigned. If its poll ends just
     then, no later poll looks at the join again: the member reads nothing and is evicted in the end. A requested rejoin
@@ -31,7 +31,7 @@ def is_stuck(consumer: KafkaConsumer) -> bool:
 
 
 def lost_within_join(consumer: KafkaConsumer) -> bool:
-    """Whether the consumer lost its membership during a join and still has partitions. That join then begins again.
+    """Return whether the consumer lost its membership during a join and still has partitions; it then joins again.
 
     The client checks for a loss only where a join begins, and tells its user there. If the broker refuses a member in
     the middle of a join, as it does with a process that was stopped for too long, the client retries with the
@@ -48,13 +48,13 @@ def lost_within_join(consumer: KafkaConsumer) -> bool:
 
 
 def is_cooperative(consumer: KafkaConsumer) -> bool:
-    """Whether the consumer keeps its partitions while it joins."""
+    """Return whether the consumer keeps its partitions while it joins."""
     coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
     return bool(coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE)  # noqa: SLF001
 
 
 def keep_in_next_join(consumer: KafkaConsumer) -> None:
-    """Make the consumer keep its partitions from its next join on, because a cooperative assignor has assigned them.
+    """Make the consumer keep its partitions from the next join on, because a cooperative assignor assigned them.
 
     During a join it is too late: an eager member has already been told of the revocation, and the client has to tell
     it of its whole assignment.

@@ -19,7 +19,7 @@ ConsumerT = TypeVar("ConsumerT")
 CONTROL_TOPIC = "lagwise.assignments"
 ACKS_TOPIC = "lagwise.acks"
 CATCH_UP_WITHIN_S = 1.0
-"""How long a leader waits for a plan that another member has already read."""
+"""Time that a leader waits for a plan that another member has already read."""
 
 
 class Attached(Generic[ConsumerT]):
@@ -57,7 +57,7 @@ class Attached(Generic[ConsumerT]):
 
     @property
     def past(self) -> Past:
-        """What the member owned; shared with the other entries of its list."""
+        """Return what the member owned; shared with the other entries of its list."""
         return self._membership.past
 
     def attach(self, consumer: ConsumerT) -> None:

@@ -1,6 +1,6 @@
-"""What members tell their leader about themselves, by the assignor's name on the wire.
+"""The user data that members send to their leader, by the assignor's name on the wire.
 
-Members under one name have to agree on a format. Under Kafka's names they send what Kafka's clients send, so that both
+Members under one name must agree on a format. Under Kafka's names they send the same as Kafka's clients, so that both
 can share a group; under all others they send the user data of this package.
 """
 

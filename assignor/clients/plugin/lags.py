@@ -13,14 +13,14 @@ Offsets: TypeAlias = Mapping[tuple[str, int], int]
 """Offsets by (topic, partition); a client's own `TopicPartition` is such a tuple, too."""
 
 LAG_WITHIN_S = 2.0
-"""How long a leader waits for lag; the whole group stands still meanwhile."""
+"""Time that a leader waits for lag; the whole group is stopped meanwhile."""
 
 
 def lags_of(*, committed: Offsets, starts: Offsets, ends: Offsets, from_latest: bool) -> Lags:
-    """Records of lag of each partition whose log start and end are known; others are left out.
+    """Return the lag in records of each partition whose log start and end are known; others are left out.
 
-    Without a commit it is 0 where a member begins at the end, else all that is in the partition. What lies below the
-    log start is deleted, so it is no lag.
+    Without a commit it is 0 if members begin at the end, otherwise the whole log. Records below the log start are
+    deleted, and do not count.
 
     Args:
         committed: Where there is a commit; negative where a client says so that there is none.

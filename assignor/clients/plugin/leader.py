@@ -39,9 +39,9 @@ class LeaderDecision:
     group: Group
     """The group as its members describe it."""
     target: Assignment
-    """Where every partition should be in the end."""
+    """Final owner of every partition."""
     step: Assignment
-    """What can be assigned now: the target, without partitions that a cooperative member has yet to revoke."""
+    """Assignment for now: the target, without partitions that a cooperative member has yet to revoke."""
     plan_epoch: int | None
     """Epoch of the plan whose target it is; None if the strategy assigned."""
     why: str

@@ -15,7 +15,7 @@ from assignor.strategies.catalogue import StrategyFacts
 
 
 class CannotLeadError(AssignorError, ImportError):
-    """A member that leads its group cannot import numpy; the text says what to install."""
+    """A member that leads its group cannot import numpy; the message says what to install."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +25,9 @@ class Led:
     placed: Mapping[str, TopicPartitions]
     """Partitions of every member for now, by member id."""
     arrived: frozenset[str]
-    """Members that have what the plan gives them; empty where a strategy assigned."""
+    """Members whose assignment matches the plan; empty if a strategy assigned."""
     plan_epoch: int | None
-    """Epoch of the plan; None where the strategy assigned."""
+    """Epoch of the plan; None if a strategy assigned."""
     why: str
     """One sentence for the log."""
     generation: int

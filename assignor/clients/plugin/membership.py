@@ -50,17 +50,17 @@ class NotAttachedError(AssignorError):
 
 @dataclass(slots=True)
 class Past:
-    """What a member owned in its last generation. The entries of one consumer's list share it."""
+    """Partitions of a member in its last generation; the entries of one consumer's list share it."""
 
     owned: TopicPartitions = field(default_factory=dict)
     generation: int = NO_GENERATION
     """Generation of the group."""
     epoch: int = NO_GENERATION
-    """Epoch of KIP-315, sent in place of the generation where topics are joined."""
+    """Epoch of KIP-315, sent instead of the generation if topics are joined."""
 
 
 class Membership:
-    """What one member of a group remembers from rebalance to rebalance.
+    """The state of one group member from rebalance to rebalance.
 
     A client calls it from one thread at a time; only `wants_rejoin` may be called from another.
 
@@ -125,7 +125,7 @@ class Membership:
         return self._dialect.say(SubscriptionData(claims=claims, plan_epoch=epoch, held=bool(held)))
 
     def awaits(self, members: Sequence[Joined]) -> int | None:
-        """Epoch of a plan that some member has read and the leader has not; None if there is none.
+        """Return the epoch of a plan that a member has read and the leader has not; None if there is none.
 
         The leader's client calls this before `lead` and waits a little for the plan. Each epoch is returned only once,
         so that a plan that does not arrive in time does not delay the next rebalance, too.
@@ -231,7 +231,7 @@ class Membership:
         return Refused(**head, why=answer.why)
 
     def wants_rejoin(self, now_ms: int) -> bool:
-        """Whether the member should make the group rejoin now. Called often, it returns True once for each reason.
+        """Return whether the member should make the group rejoin now, once for each reason.
 
         Every member rejoins for a plan made for its own generation, so that all join at once and none waits for a
         heartbeat. The leader also rejoins later, a few times, for a plan for its members that no leader has taken into
@@ -275,7 +275,7 @@ def following(control: ControlState) -> Membership:
 def under_strategy(
     name: str, *, past: Past | None = None, has_old_name: bool = False, knows_lag: bool = False
 ) -> Membership:
-    """A member of a group under one strategy, without a control topic.
+    """Create a member of a group under one strategy, without a control topic.
 
     Args:
         name: Name of the strategy, and on the wire.

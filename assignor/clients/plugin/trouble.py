@@ -1,22 +1,22 @@
-"""What a follower says when a topic it follows by cannot be used: once, and once when it can be used again."""
+"""Log lines of a follower when one of its topics cannot be used: one when that begins, and one when it ends."""
 
 import logging
 
 log = logging.getLogger(__name__)
 
 PROBE_EVERY_S = 5.0
-"""How often a reader asks whether its topic is still the same."""
+"""Interval at which a reader checks that its topic is still the same."""
 RETRY_AFTER_S, RETRY_AT_MOST_S = 1.0, 8.0
-"""After trouble a reader begins anew, after twice that time if it lasts, and so on up to the second."""
+"""Pause before a reader restarts after a problem; it doubles while the problem lasts, up to the second value."""
 
 
 class Trouble:
-    """One topic's trouble; meanwhile the group goes on as it is, and where it rebalances `sticky` assigns.
+    """A problem with one topic; meanwhile the group continues, and if it rebalances, `sticky` assigns.
 
     Args:
         topic: Name of the topic.
         group: Group id.
-        task: What cannot be done, for people.
+        task: What cannot be done, for log lines.
     """
 
     def __init__(self, *, topic: str, group: str, task: str) -> None:
@@ -25,7 +25,7 @@ class Trouble:
         self._lasts = False
 
     def begins(self, problem: BaseException | str) -> None:
-        """Something went wrong; said unless it was before."""
+        """Log the problem, unless it is already known."""
         if not self._lasts:
             self._lasts = True
             text = problem if isinstance(problem, str) else f"{type(problem).__name__}: {problem}"

@@ -1,4 +1,4 @@
-"""User data of the assignors of this package: what a member says when it joins, and what the leader answers.
+"""User data of the assignors of this package: a member's data when it joins, and the leader's answer.
 
     subscription   int16 version | claims [topic string | partitions [int32]] | generation int32
                    | plan epoch int64 | held int8
@@ -29,15 +29,15 @@ class SubscriptionData:
     """User data of a subscription: what a member claims when it joins. Not checked: any client may send it."""
 
     claims: Claims
-    """What it had in its last generation, or under KIP-315 in its last epoch."""
+    """Partitions that it had in its last generation, or under KIP-315 in its last epoch."""
     plan_epoch: int
     """Newest epoch of a plan that it has read, `NO_EPOCH` for none."""
     held: bool
-    """Whether it still reads what it claims: a cooperative member."""
+    """True if it still reads what it claims: a cooperative member."""
 
 
 UNKNOWN = SubscriptionData(claims=Claims(owned={}, generation=NO_GENERATION), plan_epoch=NO_EPOCH, held=False)
-"""Used where user data is missing or cannot be read."""
+"""Used if user data is missing or cannot be read."""
 
 
 def encode_subscription_data(data: SubscriptionData) -> bytes:
@@ -56,7 +56,7 @@ def encode_subscription_data(data: SubscriptionData) -> bytes:
 
 
 def decode_subscription_data(user_data: bytes) -> SubscriptionData:
-    """What the user data of a subscription says.
+    """Decode the user data of a subscription.
 
     Raises:
         DecodeError: Negative version, truncated, null or not UTF-8 topics. Any member can send such bytes.
@@ -73,7 +73,7 @@ def decode_subscription_data(user_data: bytes) -> SubscriptionData:
 
 
 def subscription_data_of(user_data: bytes | None) -> SubscriptionData:
-    """What the user data of a member's subscription says; bytes that cannot be read: `UNKNOWN`, as in Kafka."""
+    """Decode the user data of a member's subscription; unreadable bytes give `UNKNOWN`, as in Kafka."""
     try:
         return decode_subscription_data(user_data or b"")
     except DecodeError:
@@ -81,7 +81,7 @@ def subscription_data_of(user_data: bytes | None) -> SubscriptionData:
 
 
 class Outcome(enum.IntEnum):
-    """What the leader made of the plan, as far as one member is concerned."""
+    """The leader's decision on the plan, for one member."""
 
     SILENT = 0
     """There was none, or the member has yet to revoke or to be given something."""
@@ -93,7 +93,7 @@ class Outcome(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentData:
-    """User data of an assignment: what the leader tells one member. Not checked: any client may send it."""
+    """User data of an assignment, from the leader to one member. Not validated: any client may send it."""
 
     epoch: int
     """Epoch of the newest plan that the leader took into account, or of KIP-315; `NO_EPOCH` for neither."""
@@ -117,7 +117,7 @@ def encode_assignment_data(data: AssignmentData) -> bytes:
 
 
 def assignment_data_of(user_data: bytes | None) -> AssignmentData:
-    """What the user data of an assignment says; bytes that cannot be read say nothing."""
+    """Decode the user data of an assignment; unreadable bytes count as no data."""
     reader = Reader(user_data or b"")
     try:
         _read_version(reader)

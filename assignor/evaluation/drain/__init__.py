@@ -1,6 +1,6 @@
-"""Drain times: of an assignment, and the one that no assignment can beat; costs, and why it is not sooner.
+"""Drain times of an assignment, the lower bound for all assignments, costs, and explanations.
 
-Imports `model` only. Strategies use it too: it measures, and judges nobody. Start with `time`, then `bound`, for
+Imports `model` only. Strategies use it too: it only measures. Start with `time`, then `bound`, for
 which `exact` tries out small groups; `report` puts the figures of a whole assignment together.
 
 Example: three partitions of 30 records, two members of 10 records/s. With two partitions a needs 6 s, b 3 s. The best

@@ -31,7 +31,7 @@ _MOST_STEPS = 4_000
 
 
 class BoundCause(enum.IntEnum):
-    """Which argument gives a bound."""
+    """Argument that gives a bound."""
 
     PARTITION = 0
     SHARES = 1
@@ -43,10 +43,10 @@ class BoundCause(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LowerBound:
-    """A drain time below which there is no assignment, and why."""
+    """A lower bound on the drain time of every assignment, with its cause."""
 
     time_s: float
-    """Seconds; `inf` when no assignment ever drains the group."""
+    """Seconds; `inf` if no assignment ever drains the group."""
     cause: BoundCause
     partition: int = -1
     """For PARTITION: the partition that takes this long by itself. For NOT_TAKEN: one that no member may own."""
@@ -57,20 +57,20 @@ class LowerBound:
 
 
 def lower_bound_s(group: Group) -> float | None:
-    """Seconds below which no assignment drains the group; `inf` when none ever does, None when unknown."""
+    """Return the lower bound in seconds; `inf` if no assignment ever drains the group, None if unknown."""
     bound = group_bound(group)
     return None if bound is None else bound.time_s
 
 
 def group_bound(group: Group) -> LowerBound | None:
-    """The bound of a group; None when capacities are unknown."""
+    """Return the bound of a group; None if capacities are unknown."""
     if group.capacity is None:
         return None
     return not_taken(group) or lower_bound(Work.of(group, group.capacity))
 
 
 def not_taken(group: Group) -> LowerBound | None:
-    """The bound of a group with work in a partition that no member may own, naming the first; None if there is none."""
+    """Return the bound of a group with work in a partition that no member may own, naming the first; otherwise None."""
     if not group.is_constrained():
         return None
     left = np.nonzero(undrained(group, group.owner) & ~group.placeable())[0]

@@ -1,4 +1,4 @@
-"""What each move of an assignment gains: the counterfactual without that one move.
+"""Gain of each move of an assignment: the counterfactual without that one move.
 
 Taking out a move changes two members only, so the figures of N members and M moves take O(N log N + M) instead of
 evaluating M assignments.

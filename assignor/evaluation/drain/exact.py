@@ -1,4 +1,4 @@
-"""The soonest assignment of a small group, found by trying all that could be better: branch and bound.
+"""The assignment of a small group with the least drain time, found by branch and bound.
 
 Depth first: the heaviest partition first, and its members in the order of what they would then need. A branch ends
 where it cannot beat the best assignment found:
@@ -27,7 +27,7 @@ _ROUNDING_OF_SUMS = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedOnMembers:
-    """What each of N members holds and keeps, in addition to the partitions to place."""
+    """Load that each of N members keeps, in addition to the partitions to place."""
 
     lag: list[float]
     rate: list[float]
@@ -79,10 +79,10 @@ class SmallProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallAnswer:
-    """What the search found."""
+    """Result of the search."""
 
     member: list[int] | None
-    """Member of each partition; None when nothing is better than what was known."""
+    """Member of each partition; None if nothing is better than the known assignment."""
     cost_s: float
     """Load of the slowest member plus the cost of the moves; what was known, when nothing is better."""
     is_complete: bool

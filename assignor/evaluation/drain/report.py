@@ -32,13 +32,13 @@ class AssignmentReport:
     after_s: float | None
     """Drain time of the group as assigned."""
     bound: LowerBound | None
-    """What no assignment can beat."""
+    """Lower bound for every assignment."""
     moves: tuple["MoveReport", ...]
     """Every partition that changes its member, in (topic, partition) order."""
 
     @property
     def ratio(self) -> float | None:
-        """Drain time as assigned over the bound: 1 is optimal; None where one of them is not finite."""
+        """Return drain time as assigned over the bound: 1 is optimal; None if one of them is not finite."""
         if (
             self.after_s is None
             or self.bound is None
@@ -54,9 +54,9 @@ class MoveReport:
 
     partition: int
     from_member: int
-    """Member index, -1 for nobody."""
+    """Member index, -1 for none."""
     to_member: int
-    """Member index, -1 for nobody."""
+    """Member index, -1 for none."""
     without_s: float | None
     """Drain time of the group without the move.
 

@@ -1,4 +1,4 @@
-"""How long a group needs to drain its lag, and how evenly lag is spread over its members.
+"""Time that a group needs to drain its lag, and the balance of lag over its members.
 
 Lag and arrivals are fluid: a member that drains mu records/s and holds partitions with L records of lag and
 A records/s of arrivals has drained after L / (mu - A) seconds, in whatever order it reads them. Times need a
@@ -12,10 +12,10 @@ from assignor.model.group import Group
 
 
 def member_drain_s(group: Group, member: Int32s) -> Floats | None:
-    """Seconds until each member has drained what it holds.
+    """Return the seconds until each member has drained its partitions.
 
-    0 without lag; `inf` when the member never drains: arrivals are above its capacity, or equal to it
-    with lag left. None when capacities are unknown.
+    0 without lag; `inf` if the member never drains: arrivals are above its capacity, or equal to it
+    with lag left. None if capacities are unknown.
 
     Args:
         group: Lag, rates and capacities.
@@ -29,9 +29,9 @@ def member_drain_s(group: Group, member: Int32s) -> Floats | None:
 
 
 def drain_s(group: Group, member: Int32s) -> float | None:
-    """Seconds until the slowest member has drained, `inf` for never, None when capacities are unknown.
+    """Return the seconds until the slowest member has drained, `inf` for never, None if capacities are unknown.
 
-    With a partition that nobody holds (`undrained`) it is never.
+    A partition without a member (`undrained`) never drains.
     """
     times = member_drain_s(group, member)
     if times is None:
@@ -41,9 +41,9 @@ def drain_s(group: Group, member: Int32s) -> float | None:
 
 
 def undrained(group: Group, member: Int32s) -> Bools:
-    """P entries: has the partition lag or arrivals and a subscriber, but no member.
+    """Return P entries: True if the partition has lag or arrivals and a subscriber, but no member.
 
-    Partitions that nobody subscribes to are not the work of the group and do not count.
+    Partitions without subscribers are not the group's work and do not count.
     """
     work: Bools = (group.lag > 0) | (group.rate > 0)
     return work & (member < 0) & group.readable()
@@ -62,7 +62,7 @@ def lag_imbalance(group: Group, member: Int32s) -> float:
 
 
 def sums_held(values: Int64s | Floats, member: Int32s, n: int) -> Floats:
-    """The sum of `values` over the partitions of each of n members; what nobody holds (-1) is in no sum."""
+    """Return the sum of `values` over the partitions of each of n members, without partitions of no member (-1)."""
     held = member >= 0
     return summed(values[held], by=member[held], n=n)
 
@@ -74,7 +74,7 @@ def summed(values: Int64s | Floats, *, by: Int32s, n: int) -> Floats:
 
 
 def times_s(lag: Floats, spare: Floats) -> Floats:
-    """Lag over spare capacity: 0 where there is nothing to drain, `inf` where it is never drained."""
+    """Return lag over spare capacity: 0 without lag, `inf` if it never drains."""
     # Just enough capacity keeps up with arrivals for ever, but never reduces lag that is there.
     never = (spare < 0) | ((spare == 0) & (lag > 0))
     times = np.divide(lag, spare, out=np.zeros(len(lag)), where=spare > 0)

@@ -1,4 +1,4 @@
-"""Why a group cannot be drained, or not sooner, in words for its operator."""
+"""Explanations for the operator why a group cannot be drained, or not sooner."""
 
 import math
 
@@ -23,7 +23,7 @@ _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0))
 
 
 def time_in_words(time_s: float) -> str:
-    """Seconds as people say them, to three digits."""
+    """Format seconds with readable units, to three digits."""
     if math.isinf(time_s):
         return "never"
     for unit, size in _UNITS:
@@ -38,7 +38,7 @@ def rate_in_words(records_s: float) -> str:
 
 
 def obstacles(group: Group, bound: LowerBound | None) -> tuple[str, ...]:
-    """Why no assignment ever drains the whole group; empty if one does, or if that is not known."""
+    """Return why no assignment ever drains the whole group; empty if one does, or if that is unknown."""
     if bound is None or group.capacity is None or math.isfinite(bound.time_s):
         return ()
     if bound.cause == BoundCause.NOT_TAKEN:

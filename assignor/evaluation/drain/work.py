@@ -1,4 +1,4 @@
-"""What a group has to read, and the capacity to read it: all that drain times and their bounds depend on."""
+"""The work of a group and its capacity: all that drain times and their bounds depend on."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ from assignor.model.subscriptions import Subscriptions
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FixedLoad:
-    """What is fixed on each of N members, and what is not."""
+    """Load fixed on each of N members, and the load that is not fixed."""
 
     lag: Floats
     rate: Floats
@@ -38,7 +38,7 @@ class Work:
     capacity: Floats
     """Records per second of each of N members."""
     fixed: FixedLoad | None = None
-    """The part of all this that is fixed; None when nothing is."""
+    """The fixed part of the work; None if nothing is fixed."""
 
     @classmethod
     def of(cls, group: Group, capacity: Floats) -> "Work":
@@ -55,7 +55,7 @@ class Work:
         )
 
     def as_of(self, horizon_s: float) -> "Work":
-        """The same work with what arrives within the horizon counted as lag, and nothing arriving after."""
+        """Return the same work with arrivals within the horizon counted as lag, and none after it."""
         # As in `cost`: beyond the horizon counts how long all work takes that has arrived by then.
         fixed = self.fixed
         if fixed is not None:

@@ -1,4 +1,4 @@
-"""Why a group is not listed, not planned, not followed or behind, and what is wrong with the job.
+"""Diagnosis: why a group is not listed, not planned, not followed or behind, and the faults of the job.
 
-Findings are made of the tables alone; `brokers` asks Kafka, too. Imports no Spark. Start with `diagnosis`.
+Findings come from the tables alone; only `brokers` also asks Kafka. Imports no Spark. Start with `diagnosis`.
 """

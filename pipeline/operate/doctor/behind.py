@@ -1,4 +1,4 @@
-"""Findings about one group: is it behind, where, and why."""
+"""Findings about one group's lag: whether it is behind, where, and why."""
 
 import re
 from collections import defaultdict
@@ -24,7 +24,7 @@ _CAPACITY = re.compile(r"capacity|alone takes|are they stuck|add members|add par
 
 
 def behind(group: GroupEvidence) -> Iterator[Finding]:
-    """Whether the group is behind, and what its partitions, members and rates say about the cause."""
+    """Yield findings on whether the group is behind, and on the cause: its partitions, members and rates."""
     names = names_of(facts_of(group))
     rows = [{**row, "owner": _owner(row, names)} for row in group.lags if row["status"] != "DELETED"]
     if not rows:

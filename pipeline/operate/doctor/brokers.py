@@ -1,4 +1,4 @@
-"""What Kafka itself says: of a group, and whether lagwise may read what it needs."""
+"""Kafka's own answers: about a group, and about the rights that lagwise needs."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -40,7 +40,8 @@ from pipeline.operate.poll import assign_all, messages
 
 _ALONE = "what follows is from the tables alone"
 _LOGIN = (
-    "it is the login that fails, not a right: compare user, password, mechanism or certificate in kafka.properties, or "
+    "it is the login that fails, not a right: compare user, password, mechanism or certificate in kafka.properties, "
+    "or "
     "what kafka.token_provider returns"
 )
 _BROKER_ASSIGNS = frozenset({"share", "streams"})
@@ -48,9 +49,9 @@ _BROKER_ASSIGNS = frozenset({"share", "streams"})
 
 
 def ask(stream: StreamEvidence, group: GroupEvidence | None) -> Iterator[Finding]:
-    """What the brokers say of the group and the control topic, or, without a group, of all topics of the job.
+    """Ask the brokers about the group and the control topic or, without a group, about all topics of the job.
 
-    A cluster that cannot be reached is a finding, too.
+    An unreachable cluster is a finding, too.
     """
     figures = Figures(question="kafka", source="brokers", as_of=stream.now)
     if not stream.is_configured:

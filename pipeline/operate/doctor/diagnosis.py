@@ -18,17 +18,17 @@ from pipeline.operate.doctor.trouble import trouble
 
 
 def diagnose(stream: StreamEvidence, group_id: str | None) -> list[Finding]:
-    """Findings in the order in which they explain one another, those of Kafka included.
+    """Return findings, each after those that explain it, including those of Kafka.
 
-    The age of the tables comes first where it says that nothing below is of now, or where it is about one group;
-    else the groups in trouble.
+    The age of the tables comes first if the tables are old, or if the diagnosis is for one group; otherwise the groups
+    in trouble come first.
 
     Args:
-        stream: What the newest batch reported.
+        stream: Report of the newest batch.
         group_id: The group; None for all groups and the job.
 
     Raises:
-        StoreError: A table cannot be read, and that is not because its files are gone.
+        StoreError: A table cannot be read, for another reason than missing files.
     """
     age, gone = list(tables_age(stream)), list(gone_files(stream))
     try:
@@ -46,6 +46,6 @@ def diagnose(stream: StreamEvidence, group_id: str | None) -> list[Finding]:
 
 
 def by_tables(group: GroupEvidence) -> Iterator[Finding]:
-    """What the tables alone say of the group."""
+    """Return the findings about the group from the tables alone."""
     for question in (listed, planned, followed, behind, reconciling):
         yield from question(group)

@@ -50,12 +50,12 @@ _QUARANTINE = ("key", "reason", "updated_at")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamEvidence:
-    """What the newest batch reported."""
+    """Report of the newest batch."""
 
     tables: Tables
     config: Config
     is_configured: bool
-    """Whether the configuration is given, and so presumably the stream's; otherwise it is all defaults."""
+    """True if the configuration was given, and so is presumably the stream's; otherwise it holds defaults."""
     now: datetime
     stamp: Stamp | None
     """Stamp of the newest batch; None if none was written."""
@@ -91,7 +91,7 @@ class GroupEvidence:
 
     @property
     def is_listed(self) -> bool:
-        """Whether `lagwise groups` shows it."""
+        """Return whether `lagwise groups` shows it."""
         return self.group is not None or bool(self.lags)
 
     @property
@@ -101,7 +101,7 @@ class GroupEvidence:
 
     @property
     def has_known_members(self) -> bool:
-        """Whether the tables know who the members are, or that there are none."""
+        """Return whether the tables know the members, or that there are none."""
         return self.group is not None and self.group["members"] is not None
 
     def figures(self, question: Question, source: str, as_of: datetime | None) -> Figures:
@@ -110,7 +110,7 @@ class GroupEvidence:
 
     @property
     def offsets_partition(self) -> int | None:
-        """Partition of the offsets topic that holds the group; None when it is unknown."""
+        """Return the partition of the offsets topic that holds the group; None if unknown."""
         known = [self.group] if self.group else list(self.lags[:1])
         if known and known[0]["offsets_partition"] is not None:
             return int(known[0]["offsets_partition"])
@@ -135,7 +135,7 @@ def read_stream(tables: Tables, config: Config, *, is_configured: bool, now: dat
 
 
 def read_group(stream: StreamEvidence, group_id: str) -> GroupEvidence:
-    """What the tables contain about the group.
+    """Read what the tables contain about the group.
 
     Raises:
         StoreError: They cannot be read.
@@ -145,7 +145,7 @@ def read_group(stream: StreamEvidence, group_id: str) -> GroupEvidence:
 
 
 def read_groups(stream: StreamEvidence) -> Iterator[GroupEvidence]:
-    """The same of every group that the tables list, each table read once.
+    """Read the same for every listed group, each table once.
 
     Raises:
         StoreError: They cannot be read.
@@ -188,7 +188,7 @@ class _Rows:
         return sorted({row["topic"] for row in self._lags.rows(group_id)} | subscribed)
 
     def of(self, group_id: str) -> GroupEvidence:
-        """What there is about one of them."""
+        """Return the evidence about one group."""
         return GroupEvidence(
             group_id=group_id,
             stream=self._stream,

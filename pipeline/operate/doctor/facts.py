@@ -1,4 +1,4 @@
-"""What the planner would see of the group now, in its own types."""
+"""The planner's present facts about the group, in its own types."""
 
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
 from pipeline.planning.facts import GroupFacts
@@ -17,7 +17,7 @@ _HAND_OVERS = frozenset({"release", "taken"})
 
 
 def facts_of(group: GroupEvidence) -> GroupFacts:
-    """The group with what its members and operators say; members without what they have handed over."""
+    """Return the group with answers of members and orders of operators; members lack handed-over partitions."""
     stamp = group.stream.stamp
     row = {
         **(group.group or _NO_GROUP),
@@ -51,6 +51,6 @@ def plan_of(group: GroupEvidence) -> PlanState | None:
 
 
 def names_of(facts: GroupFacts) -> dict[str, str]:
-    """What people, and table `member_rates`, call each member, by member id: instance, client or member id."""
+    """Return each member's display name, as in table `member_rates`, by member id: instance, client or member id."""
     ids = [member.member_id for member in facts.members]
     return dict(zip(ids, identities(facts.members), strict=True))

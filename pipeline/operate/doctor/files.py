@@ -1,4 +1,4 @@
-"""Findings about the files of the tables: those that their logs name and that are no longer there."""
+"""Findings about the files of the tables: files in the logs that no longer exist."""
 
 from collections.abc import Iterator
 from posixpath import basename
@@ -31,7 +31,8 @@ def gone_files(stream: StreamEvidence) -> Iterator[Finding]:
                 "problem",
                 f"{len(gone)} file(s) of table {name} are gone, and nothing else holds their rows: "
                 f"{named([plain(basename(path)) for path in gone])}",
-                "find out who deletes below tables.root; restore the backup, or stop the stream, delete the tables and "
+                "find out who deletes below tables.root; restore the backup, or stop the stream, delete the tables "
+                "and "
                 "the checkpoint, and start it again",
             )
 

@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias
 from pipeline.operate.output import plain
 
 Level: TypeAlias = Literal["ok", "note", "problem", "unknown"]
-"""Fine; held back on purpose, or worth knowing; to be acted on; could not be judged."""
+"""Good; intended or worth knowing; needs action; could not be checked."""
 Question: TypeAlias = Literal["groups", "tables", "kafka", "listed", "planned", "followed", "behind", "job"]
-"""What a finding is about, in the order in which they are shown."""
+"""Subjects of findings, in display order."""
 
 _NAMED = 3
 
@@ -24,17 +24,17 @@ class Finding:
     level: Level
     cause: str
     object: str | None = None
-    """What it is about: a group, topic, partition, member or setting."""
+    """Its object: a group, topic, partition, member or setting."""
     todo: str | None = None
     source: str
-    """Where the figures come from: a table, `brokers`, or `configuration`."""
+    """Source of the figures: a table, `brokers`, or `configuration`."""
     as_of: datetime | None = None
-    """When the figures were true; None for what has no age, such as a setting, and for what nobody knows."""
+    """Time of the figures; None for values without an age, such as a setting, and if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What findings have in common that are made of the same figures."""
+    """Common fields of findings from the same figures."""
 
     question: Question
     source: str
@@ -54,11 +54,11 @@ class Figures:
         )
 
     def of_configuration(self, name: str) -> "Figures":
-        """The same question, answered by a setting."""
+        """Return the same fields with `configuration` as the source."""
         return replace(self, source="configuration", as_of=None, object=name)
 
     def about(self, name: str) -> "Figures":
-        """The same figures about another object."""
+        """Return the same figures about another object."""
         return replace(self, object=name)
 
 
@@ -69,11 +69,11 @@ def named(names: Sequence[str]) -> str:
 
 
 def group_text(group_id: str) -> str:
-    """A group's name in a sentence; one that nobody would see stands between quotation marks."""
+    """Return a group's name for a sentence; put an invisible one in quotation marks."""
     text = plain(group_id)
     return text if text.strip() else f'"{text}"'
 
 
 def doctor_command(group_id: str) -> str:
-    """What tells more about the group."""
+    """Return the command that shows more about the group."""
     return f"`lagwise doctor {quote(plain(group_id))}`"

@@ -22,11 +22,11 @@ _BROKER = (
     "(group.remote.assignor=lagwise)"
 )
 _STATIC = "static"
-"""How a follower with a `group.instance.id` refuses every plan."""
+"""Reason with which a follower with a `group.instance.id` refuses every plan."""
 
 
 def followed(group: GroupEvidence) -> Iterator[Finding]:
-    """What became of the newest plan; nothing while nothing is decided, which `planned` explains."""
+    """Yield findings on the newest plan; none before the first decision, which `planned` explains."""
     if group.decision is None:
         return
     figures = group.figures("followed", "plan_state", group.decision["updated_at"])
@@ -110,7 +110,8 @@ def _silent(group: GroupEvidence, plan: PlanState, facts: GroupFacts, figures: F
         all_of_them = "" if said else "all "
         yield figures.finding(
             "note" if said else "problem",
-            f"{all_of_them}{len(quiet)} member(s) have not answered the plan, published {span_text(age_s)} before the "
+            f"{all_of_them}{len(quiet)} member(s) have not answered the plan, published {span_text(age_s)} before "
+            "the "
             f"newest batch: {named(quiet)}",
             _FOLLOW,
         )

@@ -21,7 +21,7 @@ _MOST_CAUSES = 5
 
 
 def job(stream: StreamEvidence) -> Iterator[Finding]:
-    """What the newest batch could not read, what it holds back, and how it decides."""
+    """Yield findings on what the newest batch could not read, what holds it back, and its decisions."""
     figures = Figures(question="job", source=TABLE, as_of=stream.as_of, object=plain(stream.tables.root))
     yield from _unread(stream, figures)
     yield from _unanswered(stream, figures)
@@ -38,7 +38,8 @@ def _unread(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
     if stamp.behind:
         yield figures.about("__consumer_offsets").finding(
             "problem",
-            f"{len(stamp.behind)} of {count} partitions of the offsets topic are behind, and their groups provisional: "
+            f"{len(stamp.behind)} of {count} partitions of the offsets topic are behind, and their groups "
+            "provisional: "
             f"{stamp.reason}",
             "wait while fewer and fewer records are left; else look at what is named there",
         )

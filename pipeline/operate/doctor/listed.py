@@ -12,11 +12,11 @@ from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.output import plain
 
 _LIKENESS = 0.6
-"""As difflib measures it; names that are less alike are no typing errors."""
+"""Minimum similarity by difflib for a typing error."""
 
 
 def listed(group: GroupEvidence) -> Iterator[Finding]:
-    """Whether the tables have the group and everything it reads."""
+    """Yield findings on whether the tables have the group and all its topics."""
     figures = group.figures("listed", TABLE, group.stream.as_of)
     yield from _present(group, figures) if group.is_listed else _absent(group, figures)
     yield from _provisional(group, figures)

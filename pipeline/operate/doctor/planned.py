@@ -33,7 +33,7 @@ _NOT_JUDGED = ("provisional: ", reasons.GENERATION_UNKNOWN)
 
 
 def planned(group: GroupEvidence) -> Iterator[Finding]:
-    """Whether the group gets plans; nothing for one that is not listed, which `listed` explains."""
+    """Yield findings on whether the group gets plans; none for an unlisted group, which `listed` explains."""
     if not group.is_listed:
         return
     yield from held(group.stream, _figures(group))
@@ -43,7 +43,7 @@ def planned(group: GroupEvidence) -> Iterator[Finding]:
 
 
 def planned_itself(group: GroupEvidence) -> Iterator[Finding]:
-    """The same findings, without causes that keep all groups from plans."""
+    """Yield the same findings without causes that keep all groups from plans."""
     figures = _figures(group)
     facts = facts_of(group)
     on_its_way = is_on_its_way(facts, plan_of(group))

@@ -12,7 +12,7 @@ _TODO = "look at the consumer: it gives partitions up in poll(), and not while i
 
 
 def reconciling(group: GroupEvidence) -> Iterator[Finding]:
-    """Whether members are behind their target assignment, for how long, and what they do not give up."""
+    """Yield findings on members behind their target assignment: for how long, and the partitions they still hold."""
     at = group.stream.as_of
     if group.group is None or at is None:
         return

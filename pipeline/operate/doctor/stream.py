@@ -1,4 +1,4 @@
-"""Findings about the stream: does its driver live, and how old is everything that the tables say."""
+"""Findings about the stream: whether its driver is alive, and the age of the tables."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ _LOOK = "see the driver's log: batches take long, or Kafka is unavailable"
 
 
 def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
-    """The verdict of `lagwise health`, with the age of everything that the tables say."""
+    """Return the verdict of `lagwise health`, with the age of the tables."""
     figures = Figures(question="tables", source=TABLE, as_of=stream.as_of, object=plain(stream.tables.root))
     age_s = None if stream.as_of is None else (stream.now - stream.as_of).total_seconds()
     if age_s is not None and age_s < -_CLOCKS_DIFFER_S:
@@ -46,7 +46,7 @@ def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
 
 
 def held(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
-    """What keeps all groups from plans."""
+    """Yield causes that keep all groups from plans."""
     why = None if stream.stamp is None else stream.stamp.held
     if why == NO_PLANS_BY_ANSWERS:
         yield figures.about("source.offsets").finding("note", f"no plan is made for any group: {why}")

@@ -18,7 +18,7 @@ _ABOUT_LAG = frozenset({"listed", "behind"})
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """What has been found of a group, and how late it is."""
+    """Findings about a group, and its lag in seconds."""
 
     group_id: str
     problems: Sequence[Finding]

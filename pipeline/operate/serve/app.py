@@ -76,7 +76,7 @@ async def _alive(_request: Request) -> Response:
 
 def _ready(clusters: Clusters) -> Callable[[Request], Response]:
     def ready(_request: Request) -> Response:
-        """Whether the stream keeps the tables up to date, or why not; with several clusters, whether each does."""
+        """Answer whether the stream keeps the tables up to date, or why not; with several clusters, for each."""
         found = [_readiness(source) for source in clusters.sources]
         status = OK if all(one["ready"] for one in found) else UNAVAILABLE
         if clusters.are_several:

@@ -32,12 +32,12 @@ class UnknownClusterError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """Tables of one cluster, and what is known of the job that writes them."""
+    """Tables of one cluster, and the known settings of the job that writes them."""
 
     tables: Tables
     config: Config
     desk: Desk | None = None
-    """Where orders for this cluster are taken; without it, none are."""
+    """Desk for orders of this cluster; without it, orders are rejected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Look:
     """One cluster at one moment."""
 
     cluster: str | None
-    """What it is called; None where only one is shown."""
+    """Its name; None if only one cluster is shown."""
     source: Source
     desk: Desk | None
     now: Now | None
@@ -83,7 +83,7 @@ class Clusters:
         """What whoever orders must know, for whichever cluster; None where no orders are taken."""
 
     def looks(self) -> list[Look]:
-        """All, as they are now; one that cannot be read says why."""
+        """Return the present look at every cluster; an unreadable one has the reason."""
         found = [_look(one, source) for one, source in self._given]
         if not self.are_several:
             return found
@@ -101,27 +101,27 @@ class Clusters:
         return replace(_look(*self._given[number]), cluster=name)
 
     def asked(self, request: Request) -> list[Look]:
-        """The one that a request names, or all where it names none.
+        """Return the cluster that a request names, or all if it names none.
 
         Raises:
-            UnknownClusterError: There are several, and none of this name.
+            UnknownClusterError: None of several clusters has this name.
         """
         return (
             [self.look(request)] if self.are_several and PARAMETER in request.query_params else self.looks()
         )
 
     def chosen(self, request: Request, looks: Sequence[Look]) -> Look | None:
-        """The one of all that a page is narrowed to; None where it shows all.
+        """Return the cluster that a page is limited to; None if it shows all.
 
         Raises:
-            UnknownClusterError: There are several, and none of this name.
+            UnknownClusterError: None of several clusters has this name.
         """
         if not self.are_several or not request.query_params.get(PARAMETER):
             return None
         return looks[self._number(request)[0]]
 
     def desk(self, request: Request) -> Desk | None:
-        """Where orders for the cluster of a request are taken; None where none are.
+        """Return the desk for orders of a request's cluster; None if orders are off.
 
         Raises:
             UnknownClusterError: See `look`.
@@ -153,7 +153,7 @@ class Clusters:
         raise UnknownClusterError(f"there are several clusters, and {cause}: {', '.join(names)}")
 
     def names(self) -> list[str]:
-        """What the clusters call themselves, with the place of their tables where that is not unique or not known."""
+        """Return the names of the clusters, with the location of their tables if a name is unknown or not unique."""
         names = [one.config.cluster.name or source.cluster() for one, source in self._given]
         count = Counter(names)
         return [
@@ -174,7 +174,7 @@ def observed(looks: Sequence[Look]) -> Mapping[str, object]:
 
 
 def fleet_rows(looks: Sequence[Look]) -> tuple[list[Look], list[Row]]:
-    """All groups, each with the name of its cluster; and the looks, some of which may have failed."""
+    """Return all groups with their clusters' names, and the looks, some of which may have failed."""
     read = [look.of(lambda source, now: source.fleet(now)) for look in looks]
     rows = [
         row if look.cluster is None else {**row, "cluster": look.cluster}

@@ -1,4 +1,4 @@
-"""Limits of one connection and of all: their number, the time a request may take to arrive, and what nobody fetches.
+"""Limits of one connection and of all: their number, the time for a request to arrive, and unfetched responses.
 
 Uvicorn's own limits count requests; a client that never completes one is outside of them. So the protocol here closes
 what is late, and at the limit the connection that has been silent for longest: who sends a request at once is served.
@@ -65,7 +65,7 @@ class Connection(H11Protocol):
         self._is_too_many = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take it; at the limit, in place of the one whose request is late for longest."""
+        """Accept it; at the limit, replace the connection whose request is late for longest."""
         super().connection_made(transport)
         state = self.server_state
         if len(state.connections) > state.most:
@@ -114,13 +114,13 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     def close_now(self) -> None:
-        """Close it, whatever was to be sent or read."""
+        """Close it, with unsent or unread data."""
         self._forget_request()
         self._forget_answer()
         self.transport.abort()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP."""
+        """Reject data that is not HTTP."""
         self._refuse(_BAD_REQUEST, msg)
 
     def _look_at_request(self) -> None:

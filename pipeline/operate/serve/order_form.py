@@ -1,4 +1,4 @@
-"""The form of an order: what is checked before anything is ordered, whatever it orders."""
+"""The form of an order: the checks before any order is written."""
 
 import hmac
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from pipeline.config.model import ServeConfig
 from pipeline.operate.serve.sites import refusal
 
 FROM_PAGE = "@page"
-"""Stands behind the name of who has ordered on the page, where the commands have a host."""
+"""Suffix of the operator's name in orders from the page; the commands use a host."""
 _MOST_BYTES, _MOST_NAME, _MOST_REASON = 16_384, 64, 500
 _FORM = "application/x-www-form-urlencoded"
 BAD_REQUEST = 400
@@ -19,12 +19,12 @@ _FORBIDDEN, _TOO_LARGE = 403, 413
 
 
 class RefusedError(Exception):
-    """The order is not taken.
+    """The order is rejected.
 
     Attributes:
-        title: Of the page that says so.
-        text: Why, a sentence.
-        status: Of the answer.
+        title: Title of the page with the refusal.
+        text: The reason, as a sentence.
+        status: HTTP status.
     """
 
     def __init__(self, title: str, text: str, status: int) -> None:
@@ -38,7 +38,7 @@ class Form:
 
     group: str
     what: str
-    """The field that says what is ordered."""
+    """Name of the field with the order."""
     by: str
     reason: str
     partitions: str
@@ -59,17 +59,17 @@ async def body_of(request: Request) -> bytes:
 
 
 def form_of(request: Request, body: bytes, *, what: str, token: str, config: ServeConfig) -> Form:
-    """What is ordered, once it is sure that a page from here sends it for somebody who knows the token.
+    """Return the order, after checking that a page of this server sent it with the right token.
 
     Args:
         request: With the group in its query.
         body: Of the request.
-        what: Name of the field that says what is ordered.
+        what: Name of the field with the order.
         token: `serve.token`, resolved.
-        config: By which names the page is known.
+        config: Names of the page.
 
     Raises:
-        RefusedError: It is not sure, or the form is none.
+        RefusedError: A check fails, or the form is invalid.
     """
     why = refusal(request.headers, config)
     if why is not None:

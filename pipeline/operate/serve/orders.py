@@ -1,6 +1,6 @@
-"""`/approve` and `/order`: what can be ordered on the page, by who knows the token; no token, no such paths.
+"""`/approve` and `/order`: orders on the page, with the token; without a configured token these paths do not exist.
 
-What has been ordered is written by whatever is given to `Desk`: this package asks no broker.
+The functions given to `Desk` write the orders: this package asks no broker.
 """
 
 import logging
@@ -27,7 +27,7 @@ Standing: TypeAlias = Literal["pause", "resume", "pin", "unpin"]
 _STANDING: tuple[Standing, ...] = get_args(Standing)
 _LEAST_TOKEN = 16
 MOST_ORDERS, _RATE_S = 10, 60.0
-"""From one address, right or wrong: who guesses tokens does not get far, and no operator is as fast."""
+"""Attempts from one address, right or wrong: too few to guess tokens, and enough for any operator."""
 _OK, _CONFLICT, _TOO_MANY, _UNAVAILABLE = 200, 409, 429, 503
 
 

@@ -1,7 +1,7 @@
 """Partitions of one group, a page at a time.
 
-A page begins after the last partition of the one before, not at a number: what comes and goes meanwhile shifts nothing,
-so a partition that is there all the time is in exactly one page.
+A page begins after the last partition of the previous one, not at a number: created and deleted partitions shift
+nothing, so a partition that exists throughout is in exactly one page.
 """
 
 import base64
@@ -33,7 +33,7 @@ class Page:
 
 
 def page_of(rows: pa.Table, *, after: Place | None, limit: int) -> Page:
-    """The first `limit` rows after a place.
+    """Return the first `limit` rows after a position.
 
     Args:
         rows: Of one group, by topic and partition.

@@ -18,7 +18,7 @@ class Rate:
         self._tries: OrderedDict[str, deque[float]] = OrderedDict()
 
     def admits(self, address: str) -> bool:
-        """Whether this address may try once more; a try that is not admitted does not count."""
+        """Return whether this address may try again; a rejected attempt does not count."""
         tries = self._tries.setdefault(address, deque())
         self._tries.move_to_end(address)
         if len(self._tries) > _MOST_ADDRESSES:

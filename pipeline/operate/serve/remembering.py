@@ -16,7 +16,7 @@ from pipeline.tables.reading import OpenTable, Tables
 AGAIN_AFTER_S = 10.0
 """A store that has failed is not asked for so long."""
 PATIENCE_S = 1.0
-"""How long a request waits when it is asked again; whether it answers later is known to the next request."""
+"""Time that a request waits for a retry; a later answer reaches only the next request."""
 _BOUNDS = {"timeout": "10s", "connect_timeout": "3s", "retry_timeout": "10s", "max_retries": "5"}
 """Options of delta-rs; by default it gives up after 30 s for a try, and 180 s in all."""
 
@@ -34,12 +34,12 @@ class _Memory:
 
 @dataclass(frozen=True, slots=True)
 class RememberingTables(Tables):
-    """Opens as `Tables`, but answers with a failure for some seconds, and asks again without making anybody wait."""
+    """Opens tables like `Tables`, but repeats a failure for some seconds, and retries without blocking requests."""
 
     _memory: _Memory = field(default_factory=_Memory, repr=False, compare=False)
 
     def open(self, name: str) -> OpenTable:
-        """As `Tables.open`.
+        """Open a table as `Tables.open` does.
 
         Raises:
             MissingTableError: There is no such table under the root.
@@ -91,7 +91,7 @@ class RememberingTables(Tables):
 
 
 def remembering(tables: Tables) -> RememberingTables:
-    """The same tables, whose store is given up sooner than delta-rs would, unless its options say otherwise."""
+    """Return the same tables with shorter timeouts than those of delta-rs, unless their options set them."""
     options = tables.storage_options
     return RememberingTables(tables.root, options if is_folder_of_host(tables.root) else bounded(options))
 

@@ -68,7 +68,7 @@ def respond(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """An answer; it is not kept by anybody unless `headers` say otherwise."""
+    """Return a response that must not be cached unless `headers` allow it."""
     full = {"Vary": "Accept-Encoding", "Cache-Control": "no-store", **(headers or {})}
     if len(body) >= _LEAST_BYTES and "gzip" in request.headers.get("Accept-Encoding", ""):
         body = gzip.compress(body, _GZIP_LEVEL)
@@ -77,7 +77,7 @@ def respond(
 
 
 def has_it(request: Request, etag: str) -> bool:
-    """Whether who asks has the answer with this ETag."""
+    """Return whether the client has the response with this ETag."""
     return etag in (tag.strip() for tag in request.headers.get("If-None-Match", "").split(","))
 
 
@@ -87,5 +87,5 @@ def not_modified(headers: Mapping[str, str]) -> Response:
 
 
 def json_bytes(value: Any) -> bytes:
-    """A value as JSON, by the rules of `-o json`; what is no number is null."""
+    """Encode a value as JSON by the rules of `-o json`; NaN becomes null."""
     return f"{json_text(value)}\n".encode()

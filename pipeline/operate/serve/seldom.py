@@ -1,4 +1,4 @@
-"""Limits each warning to one a minute, so that nobody who can cause it at will fills the disk."""
+"""Limits each warning to one a minute, so that a client that can cause it at will cannot fill the disk."""
 
 import logging
 import time
@@ -19,7 +19,7 @@ class Seldom(logging.Filter):
         self._kinds: dict[tuple[str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is written."""
+        """Return whether to write the line."""
         if record.levelno < logging.WARNING:
             return True
         kind = record.name, str(record.msg)

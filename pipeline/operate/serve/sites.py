@@ -1,4 +1,4 @@
-"""Which requests a browser may send here: none that another site has made it send.
+"""Checks that a browser's request does not come from another site.
 
 A page of another site may post a form to any address (CSRF), and may point a name of its own at this machine and then
 read what is answered (DNS rebinding). Against the former, an order must come from a page of the same host; against
@@ -37,7 +37,7 @@ def known_hosts(config: ServeConfig) -> Callable[[Request], Response | None]:
 
 
 def is_known(host: str, config: ServeConfig) -> bool:
-    """Whether a `Host` is an address, this machine, or a name from the configuration."""
+    """Return whether a `Host` is an address, this machine, or a name from the configuration."""
     name = _name(f"http://{host}")
     return name is not None and (
         is_address(name)
@@ -47,7 +47,7 @@ def is_known(host: str, config: ServeConfig) -> bool:
 
 
 def refusal(headers: Mapping[str, str], config: ServeConfig) -> str | None:
-    """Why an order with these headers is not taken; None when a page that was served here has sent it."""
+    """Return why an order with these headers is rejected; None if a page of this server sent it."""
     origin, host = headers.get("Origin", "").lower(), headers.get("Host", "").lower()
     if headers.get("Sec-Fetch-Site", _SAME_ORIGIN) != _SAME_ORIGIN:
         return "another site has sent it"

@@ -1,4 +1,4 @@
-"""Rows of an answer as Arrow has them, whatever types Spark has."""
+"""Rows of an answer as Arrow, for all types of Spark."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ _KEYS = (t.StringType, t.IntegralType)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a statement has given."""
+    """Result of a statement."""
 
     rows: pa.Table
-    """Each column has a name of its own."""
+    """Rows with unique column names."""
     is_cut: bool
     """There are more rows."""
 
@@ -47,7 +47,7 @@ def _printable(found: DataFrame) -> DataFrame:
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """The names in their order; of one that comes again, whatever its case, `_2` and so on is added."""
+    """Return the names in order; add `_2` and so on to repeated ones, ignoring case."""
     taken: set[str] = set()
     return [_free(name, taken) for name in names]
 
@@ -62,7 +62,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def is_text_only(kind: t.DataType) -> bool:
-    """Whether values of this type can be shown as Spark's text alone."""
+    """Return whether values of this type can only be shown as Spark's text."""
     if isinstance(kind, t.MapType) and not isinstance(kind.keyType, _KEYS):
         return True
     return isinstance(kind, _AS_TEXT) or any(map(is_text_only, _inner(kind)))

@@ -1,4 +1,4 @@
-"""What can be asked besides SQL: which tables there are, and their columns with what they mean; without Spark."""
+"""Commands in addition to SQL, answered without Spark: the tables, and their columns with their meaning."""
 
 import json
 import re
@@ -33,19 +33,19 @@ _DESCRIBE = re.compile(r"(?:describe|desc|\\d)\s+`?(\w+)`?", re.IGNORECASE)
 
 
 def is_command(text: str, names: Sequence[str]) -> bool:
-    """Whether the text is no SQL but one of these, so that it needs no semicolon."""
+    """Return whether the text is a command and not SQL, so that it needs no semicolon."""
     word = text.strip().lower()
     return word in QUIT | _HELP | _TABLES or described(text, names) is not None
 
 
 def cut(typed: str, names: Sequence[str]) -> tuple[list[str], str]:
-    """What is complete of what was typed, commands included, and the rest; empty where that is space and comments."""
+    """Split the input into complete statements or commands and the rest; white space and comments count as empty."""
     ready, rest = statements.cut(f"{typed};" if is_command(typed, names) else typed)
     return ready, "" if statements.is_empty(rest) else rest.lstrip()
 
 
 def all_of(script: str, names: Sequence[str]) -> list[str]:
-    """Every statement and command of a script; a command has a line of its own, and the last statement may be open."""
+    """Return all statements and commands of a script; a command is a line, and the last statement may be open."""
     found, typed = list[str](), ""
     for line in script.splitlines():
         ready, typed = cut(f"{typed}\n{line}" if typed else line, names)
@@ -60,7 +60,7 @@ def described(text: str, names: Sequence[str]) -> str | None:
 
 
 def rows_of(text: str, tables: Tables, names: Sequence[str]) -> pa.Table | None:
-    """The answer to a command; None where it is the help.
+    """Return the rows of a command; None for the help.
 
     Raises:
         StoreError: A table cannot be read.

@@ -53,7 +53,7 @@ _OWN = {
 
 
 class StartError(PipelineError):
-    """There is no Spark to ask; the message has its own words."""
+    """Spark cannot be used; the message gives the reason."""
 
 
 class Engine:
@@ -63,14 +63,15 @@ class Engine:
         """Find the tables, without Spark, and begin to start it.
 
         Raises:
-            StartError: The tables are where Spark cannot read them.
+            StartError: Spark cannot read tables at this location.
             MissingTableError: There is no table under the root.
             StoreError: A table cannot be opened, or a newer lagwise has written it.
             MissingDependencyError: No Java, or no jars of Delta.
         """
         if is_s3(tables.root):
             raise StartError(
-                f"the tables are at {tables.root}, which Spark cannot read without Hadoop's S3 client: query them with "
+                f"the tables are at {tables.root}, which Spark cannot read without Hadoop's S3 client: query them "
+                "with "
                 "DuckDB or Polars (deploy/docs/sql.md), or make a copy with `lagwise backup` and query that"
             )
         self.tables = tables
@@ -123,11 +124,11 @@ class Engine:
 
         Args:
             statement: One, without its semicolon.
-            most: Rows; what is beyond is left out.
+            most: Maximum number of rows.
 
         Raises:
-            RefusedError: It does more than read.
-            FailedError: Spark says no; in words.
+            RefusedError: The statement does more than read.
+            FailedError: Spark rejects or fails the statement.
             KeyboardInterrupt: It was cancelled.
         """
         refuse_writes(statement)

@@ -1,4 +1,4 @@
-"""Whether a statement only reads, according to Spark's parser."""
+"""Check by Spark's parser that a statement only reads."""
 
 import re
 from collections.abc import Iterator

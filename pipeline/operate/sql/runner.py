@@ -18,7 +18,7 @@ class Runner:
     """Answers to stdout, everything else to stderr."""
 
     def __init__(self, engine: Engine, *, output: Format) -> None:
-        """How answers are printed."""
+        """Output format of answers."""
         self.engine = engine
         self.output = output
         self._most = _MOST_ON_TERMINAL if output == "table" and sys.stdout.isatty() else None
@@ -40,7 +40,7 @@ class Runner:
         return self._show(Answer(rows=rows, is_cut=False))
 
     def run_all(self, statements: Iterable[str]) -> int:
-        """Answer them until one fails; how many rows were printed.
+        """Answer statements until one fails; return the number of printed rows.
 
         Raises:
             PipelineError: As `run`; the message says which statement it was, if there are more.

@@ -1,4 +1,4 @@
-"""SQL as text: where a statement ends, and which statements are refused before Spark sees them."""
+"""SQL as text: the end of a statement, and statements that are refused before Spark sees them."""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from typing import Final
 from pipeline.errors import PipelineError
 
 READS: Final = "SELECT, WITH, FROM, VALUES, TABLE, SHOW, DESCRIBE or EXPLAIN"
-"""What statements that read begin with, in words."""
+"""First words of reading statements, for messages."""
 
 # A quote or comment that is not closed goes on to the end of the text.
 _TOKEN = re.compile(
@@ -72,7 +72,7 @@ def cut(text: str) -> tuple[list[str], str]:
 
 
 def is_empty(text: str) -> bool:
-    """Whether there is nothing but space and comments."""
+    """Return whether the text has only white space and comments."""
     return not without_comments(text).strip()
 
 
@@ -93,6 +93,6 @@ def refuse_writes(statement: str) -> None:
 
 
 def names_in(statement: str, names: Iterable[str]) -> list[str]:
-    """Those of the names that stand somewhere in the statement, in whatever case."""
+    """Return the names that occur in the statement, in any case."""
     words = set(re.findall(r"\w+", statement.lower()))
     return [name for name in names if name in words]

@@ -17,7 +17,7 @@ _GAP = 2
 
 
 def show_rows(rows: pa.Table, *, output: Format) -> None:
-    """Print them to stdout; each column has a name of its own."""
+    """Print the rows to stdout; column names are unique."""
     columns = [_column(field) for field in rows.schema]
     console = Console()
     if output != "table":
@@ -43,7 +43,7 @@ def _cell(name: str, row: Row) -> str:
 
 
 def cell(value: Any) -> str:
-    """A value in text: times to the millisecond where they have one, numbers to three decimals, lists as JSON."""
+    """Format a value: times to the millisecond if they have one, numbers to three decimals, lists as JSON."""
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, datetime) and value.microsecond:

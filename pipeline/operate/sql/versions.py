@@ -1,4 +1,4 @@
-"""Which versions of a table can still be read."""
+"""Versions of a table that can still be read."""
 
 from bisect import bisect_left
 from collections.abc import Collection
@@ -25,9 +25,9 @@ class Version:
 
 
 def span(tables: Tables, name: str) -> tuple[Version, Version]:
-    """The oldest version that can be read whole, and the newest one.
+    """Return the oldest version that can be read completely, and the newest one.
 
-    Maintenance removes files first, and the log of their versions later: of a version in the log, files may be gone.
+    Maintenance removes files first, and the log of their versions later: a version in the log may lack files.
 
     Raises:
         StoreError: The table cannot be read.

@@ -1,4 +1,4 @@
-"""What Spark and Delta say about a statement that failed, in words for the one who wrote it."""
+"""Errors of Spark and Delta about a failed statement, worded for its author."""
 
 import difflib
 import re
@@ -25,11 +25,11 @@ _NAME = re.compile(r"`([^`]+)` cannot be found|(?:Table|table) (?:or view )?[`']
 
 
 class FailedError(PipelineError):
-    """Spark refuses the statement, or fails at it; the message says why."""
+    """Spark rejects or fails the statement; the message gives the reason."""
 
 
 def in_words(error: Exception, tables: Tables, names: Sequence[str], asked: Collection[str]) -> str:
-    """Why a statement failed.
+    """Return why a statement failed.
 
     Args:
         error: Of Spark or of what lies beneath it.
@@ -65,7 +65,8 @@ def _spans(tables: Tables, asked: Collection[str]) -> Iterator[str]:
             yield str(error)
         else:
             yield (
-                f"of {name} the oldest version that is there is {oldest.number}, of {plain(oldest.at)}, and the newest "
+                f"of {name} the oldest version that is there is {oldest.number}, of {plain(oldest.at)}, and the "
+                "newest "
                 f"{newest.number}, of {plain(newest.at)}"
             )
     yield (

@@ -1,4 +1,4 @@
-"""A thread of its own for Spark, so that Ctrl-C reaches the one who waits for it.
+"""A separate thread for Spark, so that Ctrl-C reaches the thread that waits for it.
 
 pyspark takes Ctrl-C for itself when a session starts in the main thread, and a call into the JVM cannot be interrupted.
 """
@@ -43,7 +43,7 @@ class Worker:
 
 
 def result_of(future: "Future[Result]", cancel: Callable[[], None]) -> Result:
-    """What comes of it, or what it raises.
+    """Wait for the result, or raise the error of the work.
 
     Args:
         future: Of `Worker.begin`.

@@ -25,7 +25,7 @@ _COARSER: tuple[Granularity, ...] = ("partition", "topic", "group")
 
 
 class Scraper:
-    """Makes the page of metrics; of the same version of the tables only once, whoever asks how often."""
+    """Makes the page of metrics, once per version of the tables, however often it is scraped."""
 
     def __init__(self, tables: Tables, config: Config) -> None:
         """Read nothing yet."""

@@ -60,12 +60,12 @@ class Samples:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Return the number of samples."""
         known: int = len(self.values) - self.values.null_count
         return known
 
     def text(self) -> bytes:
-        """The lines, with those that tell about the family first; nothing when there is no sample."""
+        """Return the lines, with the family's description first; empty without samples."""
         if not self.count:
             return b""
         labels, values = self.labels.text, self.values
@@ -78,7 +78,7 @@ class Samples:
 
 
 def samples(family: Family, labels: Labels, values: Column) -> Samples:
-    """The samples of a family; a number that is none, or below 0, is unknown, and no sample."""
+    """Return the samples of a family; NaN and negative numbers are unknown, and give no sample."""
     whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     is_sound = pc.greater_equal(whole, 0)  # Not of NaN either.
     if pa.types.is_floating(whole.type):

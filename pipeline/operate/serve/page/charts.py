@@ -17,14 +17,14 @@ _SPANS = {
     timedelta(hours=1): "hour",
     timedelta(hours=3): "3 hours",
 }
-"""How long is drawn, and in words."""
+"""Time span of the charts, and its wording."""
 
 
 def drawn(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) -> Row:
-    """`span`, `plot` and `age_plot` of the last hours up to the newest batch; no picture where nothing is known.
+    """Return `span`, `plot` and `age_plot` of the last hours up to the newest batch; no picture without values.
 
     Args:
-        source: Where `now` is from.
+        source: Source of `now`.
         now: The tables.
         view: The group.
         decided: Its newest decisions.

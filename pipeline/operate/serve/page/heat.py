@@ -30,7 +30,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """What one member owns, by topic; or nobody, with `member` None."""
+    """Partitions of one member by topic; `member` is None for partitions without an owner."""
 
     member: Row | None
     topics: Mapping[str, Sequence[Cell]]
@@ -51,7 +51,7 @@ def heat(
     moves: Sequence[Mapping[str, Any]],
     names: Mapping[str, str],
 ) -> Heat:
-    """The map of a group.
+    """Draw the map of a group.
 
     Args:
         members: Its `member_rows`.

@@ -1,4 +1,4 @@
-"""What people call the members of a group, and texts in which members stand under those names."""
+"""Display names of a group's members, and texts that use them."""
 
 import re
 from collections import defaultdict
@@ -16,7 +16,7 @@ _WORD = re.compile(r"[^\s,;()]*[^\s,;:().]")
 
 
 def member_names(members: Iterable[Row]) -> dict[str, str]:
-    """By member id: its instance id, its client id, or else its member id; those that share one with its end besides.
+    """Return display names by member id: instance, client or member id; shared names also get the end of the member id.
 
     Args:
         members: The `member_rows` of one group.
@@ -38,7 +38,7 @@ def member_name(member_id: str, names: Mapping[str, str]) -> str:
 
     Args:
         member_id: Its id.
-        names: The `member_names` of its group as it is now.
+        names: The present `member_names` of its group.
     """
     known = names.get(member_id)
     if known is not None or not _UUID.search(member_id):

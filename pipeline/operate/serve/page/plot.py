@@ -19,7 +19,7 @@ _NICE = (1, 2, 2.5, 5, 10)
 
 
 class Unit(NamedTuple):
-    """What is written at the lines of the grid."""
+    """Unit of the grid lines."""
 
     words: str
     size: float
@@ -47,12 +47,12 @@ class _Scale:
 def plot(
     points: Sequence[Point], marks: Mapping[str, Sequence[Mark]], *, label: str, unit: Unit = RECORDS
 ) -> Markup:
-    """The picture; a gap is where nothing was known.
+    """Draw the picture, with gaps where values are unknown.
 
     Args:
         points: At least two, in the order of time.
-        marks: What happened between the first and the last, by the class that it is drawn in.
-        label: What is to be seen, in words.
+        marks: Events between the first and the last point, by CSS class.
+        label: Description of the picture.
         unit: Of the grid.
     """
     top = _nice(_largest(points) / unit.size) * unit.size
@@ -132,6 +132,6 @@ def _nice(largest: float) -> float:
 
 
 def within(marks: Sequence[Mark], points: Sequence[Point]) -> list[Mark]:
-    """Those between the first and the last point, to the second."""
+    """Return the times between the first and the last point, to the second."""
     start, end = points[0][0], points[-1][0] + timedelta(seconds=1)
     return [mark for mark in marks if start <= mark[0] <= end]

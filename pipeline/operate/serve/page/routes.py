@@ -56,7 +56,7 @@ class _Environment(Environment):
 
 
 def page_routes(clusters: Clusters) -> Sequence[Route]:
-    """Routes of the page, of its style and script, and of orders, where there is a desk for them."""
+    """Return the routes of the page, its style and script, and of orders if there is a desk for them."""
     environment = _Environment(
         loader=PackageLoader(_HERE, "templates"),
         autoescape=True,
@@ -100,7 +100,7 @@ def _order_routes(clusters: Clusters, environment: Environment) -> Sequence[Rout
         return desk
 
     def answer(request: Request, title: str, text: str, *, group: str | None, status: int) -> Response:
-        """What is shown to who has ordered something."""
+        """Return the page that answers an order."""
         name, values = _error(title, text, group=group, cluster=clusters.link(request))
         html = environment.get_template(name).render(values)
         return respond(request, html.encode(), media_type="text/html", status=status)

@@ -1,4 +1,4 @@
-"""Lag of a group over the last hour as a line of the size of a word; a gap is where no lag was known."""
+"""Lag of a group over the last hour as a word-sized line, with gaps where the lag is unknown."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ _Dot = tuple[int, int]
 
 
 def spark(values: Series | None, now: int | None) -> Markup:
-    """An SVG element whose label tells the most, the least, and the lag of now; `-` where nothing was known.
+    """Return an SVG element whose label gives the maximum, minimum and present lag; `-` if all are unknown.
 
     Args:
         values: One a minute; None without history.

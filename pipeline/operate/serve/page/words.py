@@ -1,4 +1,4 @@
-"""How values read on the page: as in the text of the commands, with units that people read."""
+"""Format of values on the page: as in the commands' text, with readable units."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -49,7 +49,7 @@ def _data(value: float, text: str, bound: str) -> Markup:
 
 
 def drain(seconds: float | None) -> Markup:
-    """A time to drain; without one, the group never gets there, or nobody knows."""
+    """Format a time to drain; a missing one means never or unknown."""
     return Markup('<span class="quiet">never or unknown</span>') if seconds is None else duration(seconds)
 
 
@@ -69,7 +69,7 @@ def moment(at: datetime | None) -> Markup:
 
 @cache
 def status_tag(status: str) -> Markup:
-    """A status in its colour; a bad one says what it means."""
+    """Format a status in its colour; explain a bad one."""
     level, meaning = status_of(status)
     title = Markup(' title="{}"').format(meaning) if level == "bad" else ""
     return Markup('<span class="status {}"{}>{}</span>').format(level, title, status)

@@ -1,5 +1,5 @@
-"""What the page shows, the JSON API answers and metrics count: one value for all, made from one version of the tables.
+"""The common data of page, JSON API and metrics, made from one version of the tables.
 
-Figures are those of `operate.listings`, so of the commands. Imports no HTTP. Start with `facts`, which reads; `crew`
-has the members of all groups, `fleet` one row per group, `group` one of them in full.
+The figures are those of `operate.listings`, and so of the commands. Imports no HTTP. Start with `facts`, which reads;
+`crew` has the members of all groups, `fleet` one row per group, `group` one of them in full.
 """

@@ -1,4 +1,4 @@
-"""What an operator can do for a group, in sentences, from its figures alone."""
+"""Advice for the operator of a group, in sentences, from its figures alone."""
 
 from collections.abc import Iterator, Sequence
 

@@ -25,7 +25,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Owned:
-    """What one member owns, as rows of lag show it; null where a part of it is unknown."""
+    """Figures of one member's partitions from rows of lag; null if a part is unknown."""
 
     lag: int | None
     arrival_rate: float | None
@@ -36,7 +36,7 @@ class Members:
     """Members of all groups."""
 
     by_group: Mapping[str, list[_Member] | None]
-    """None where Kafka does not say who they are."""
+    """None if Kafka does not report them."""
     owned: Mapping[str, Mapping[str, _Owned]]
     """Members that own anything, by group and member id."""
     shown: Mapping[tuple[str, str], float | None]
@@ -45,12 +45,12 @@ class Members:
     """Members of each KIP-848 group that are behind their target assignment for longer than their rebalance timeout."""
 
     def count(self, group_id: str) -> int | None:
-        """How many there are; None if that is unknown."""
+        """Return the number of members; None if unknown."""
         members = self.by_group.get(group_id)
         return None if members is None else len(members)
 
     def idle(self, group_id: str) -> int | None:
-        """How many own nothing; None if that is unknown."""
+        """Return the number of members without partitions; None if unknown."""
         members = self.by_group.get(group_id)
         if members is None:
             return None
@@ -58,7 +58,7 @@ class Members:
         return sum(one.facts.member_id not in owners and not one.has_unseen for one in members)
 
     def capacities(self, group_id: str) -> dict[str, float | None]:
-        """What each has shown, records/s, by member id; None for those that have shown nothing yet."""
+        """Return the observed capacity of each member, records/s, by member id; None if not observed yet."""
         facts = [one.facts for one in self.by_group.get(group_id) or ()]
         return {
             member.member_id: self.shown.get((group_id, identity))
@@ -66,7 +66,7 @@ class Members:
         }
 
     def capacity_ratio(self, group_id: str) -> float | None:
-        """What arrives for the owners, by what they have shown; None unless each of them has shown it."""
+        """Return the owners' arrivals divided by their observed capacity; None unless all are observed."""
         owners = self.owned.get(group_id, {})
         arriving, shown = 0.0, 0.0
         for member_id, rate in self.capacities(group_id).items():

@@ -1,4 +1,4 @@
-"""Which members of a group are known to follow plans, asked before a plan is approved."""
+"""Members of a group that are known to follow plans, checked before a plan is approved."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _COLUMNS = ("kind", "epoch", "member_id", "acked_at")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Following:
-    """How many of a group's members follow plans, as far as is known."""
+    """Number of a group's members that are known to follow plans."""
 
     is_by_broker: bool
     """The broker assigns the group: its assignor applies the plan, and no member has to."""
@@ -32,13 +32,13 @@ class Following:
 def following(
     found: Snapshot, row: Row, members: Iterable[Row], moves: Iterable[Mapping[str, Any]]
 ) -> Following | None:
-    """Who follows; None when the members of the group are not known.
+    """Return who follows; None if the group's members are unknown.
 
     Args:
         found: The tables.
-        row: The group's in the fleet.
+        row: The group's row in the fleet.
         members: Its `member_rows`.
-        moves: Of the plan that waits.
+        moves: Moves of the waiting plan.
 
     Raises:
         StoreError: The tables cannot be read.

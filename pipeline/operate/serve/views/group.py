@@ -25,29 +25,29 @@ _DECISION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupView:
-    """What is shown of one group."""
+    """Data of one group."""
 
     row: Row
     """The group's row in the fleet."""
     members: list[Row]
-    """Those that the group has, and what nobody owns as a member of null."""
+    """Members of the group, and a null member for partitions without an owner."""
     decision: Row | None
-    """The rest of the newest decision: its target and its moves; None when nothing was decided."""
+    """Target and moves of the newest decision; None without a decision."""
     orders: Row | None
-    """What operators have ordered; None when they never did."""
+    """Orders of operators; None without any."""
     advice: list[str]
     following: Following | None
-    """Who follows plans; None where no plan waits for approval, or the members are not known."""
+    """Members that follow plans; None if no plan waits for approval, or the members are unknown."""
     partitions: pa.Table
     """Rows of `lagwise lag`, with `is_old`."""
 
 
 def group_view(found: Snapshot, fleet: Fleet, group_id: str, config: Config) -> GroupView | None:
-    """What is shown of this group; None when there is none of this name.
+    """Return the data of this group; None if no group has this name.
 
     Raises:
         StoreError: The tables cannot be read.
-        DecodeError: The target of its plan is none that lagwise writes.
+        DecodeError: lagwise did not write the target of its plan.
     """
     row = fleet.rows.get(group_id)
     if row is None:
@@ -77,7 +77,7 @@ def group_view(found: Snapshot, fleet: Fleet, group_id: str, config: Config) -> 
 
 
 def lag_rows(found: Snapshot, group_id: str) -> pa.Table:
-    """What `lagwise lag` lists of this group.
+    """Return the rows of `lagwise lag` for this group.
 
     Raises:
         StoreError: The table cannot be read.
@@ -99,7 +99,7 @@ def worst(lag: pa.Table, most: int) -> pa.Table:
 
 
 def decision_rows(found: Snapshot, group_id: str, last: int) -> pa.Table:
-    """What `lagwise recommendations` lists of this group, newest first.
+    """Return the rows of `lagwise recommendations` for this group, newest first.
 
     Raises:
         StoreError: The tables cannot be read.

@@ -1,4 +1,4 @@
-"""How the stream is: the verdict of `lagwise health`, the newest batch, and the driver."""
+"""State of the stream: the verdict of `lagwise health`, the newest batch, and the driver."""
 
 from pipeline import clock
 from pipeline.operate.output import Row
@@ -8,7 +8,7 @@ from pipeline.tables.owner.heartbeat import Beat
 
 
 def health_row(now: Now) -> Row:
-    """The verdict and what it rests on; null is unknown, or there is none."""
+    """Return the verdict and its basis; null means unknown or none."""
     health, stamp = now.health, now.found.stamp
     beat = now.seen.beat if now.seen else None
     report = beat.report if beat else None

@@ -1,4 +1,4 @@
-"""Members of one group: what each owns, its speed, its answers, and what the target would give it."""
+"""Members of one group: their partitions, speed and answers, and their partitions under the target."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,7 +24,7 @@ def member_rows(
     plan: Plan | None,
     capacities: Mapping[str, float | None],
 ) -> list[Row]:
-    """One row per member, and one under null for partitions without an owner. A rate that is partly known is null.
+    """Return a row per member, and one under null for unowned partitions; a partly known rate is null.
 
     Args:
         listed: As `lagwise groups --members` lists them.

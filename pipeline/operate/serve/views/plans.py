@@ -57,10 +57,10 @@ class Plan:
     """None if no plan was ever published."""
     is_paused: bool
     acks: Mapping[str, frozenset[str]]
-    """Members by what they said about the newest plan."""
+    """Members by their answer to the newest plan."""
     members: frozenset[str]
     is_kip848: bool = False
-    """Whether the broker assigns the group; its members then send no acknowledgements."""
+    """True if the broker assigns the group; its members then send no acknowledgements."""
 
     @property
     def guard(self) -> str | None:
@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def states(self) -> frozenset[str]:
-        """Those of `OUTCOMES` and `DECIDED` that apply."""
+        """Return the entries of `OUTCOMES` and `DECIDED` that apply."""
         decided = self.row["decision"] if self.row["decision"] in DECIDED else None
         found = (
             self.outcome.status if self.outcome else None,
@@ -80,7 +80,7 @@ class Plan:
 
     @property
     def acks_missing(self) -> int | None:
-        """How many members that the open plan needs have not answered it."""
+        """Return the number of members that the open plan needs and that have not answered."""
         needed = self.outcome.needed if self.outcome else None
         if needed is None or self.is_kip848:
             return None
@@ -144,7 +144,7 @@ def answers(plan: Plan) -> dict[str, list[str]]:
 
 
 def target_of(assignment: Mapping[str, Mapping[str, str]] | None) -> dict[str, list[Key]] | None:
-    """Target partitions of each member, by member id; None if there is no target.
+    """Return the target partitions by member id; None without a target.
 
     Raises:
         DecodeError: lagwise did not write this text.

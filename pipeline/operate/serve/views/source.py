@@ -27,7 +27,7 @@ class Now:
 
     found: Snapshot
     seen: Sight | None
-    """What can be seen of the driver; None when its heartbeat cannot be read."""
+    """Observations of the driver; None if its heartbeat cannot be read."""
     at_ms: int
 
     @property
@@ -53,7 +53,7 @@ class Now:
 
     @property
     def is_old(self) -> bool | None:
-        """Whether the tables are no longer up to date; None when that cannot be told."""
+        """Return whether the tables are out of date; None if unknown."""
         return None if self.health is None else not self.health.is_ready
 
 
@@ -66,18 +66,18 @@ class Source:
         self.config = config
         self._fleets = Fleets(config)
         self.max_gap = timedelta(seconds=2 * config.history.max_gap_s)
-        """How far apart two rows of a partition's history may be before its lag counts as unknown."""
+        """Return the gap between two rows of a partition's history from which its lag counts as unknown."""
         self._sparks = Sparks(max_gap=self.max_gap)
         # Another process may show the same versions by other rules.
         self._token = secrets.token_hex(4)
         self._cluster: str | None = None
 
     def now(self) -> Now:
-        """The newest version of the tables.
+        """Open the newest version of the tables.
 
         Raises:
             MissingTableError: The stream has not made them yet.
-            StoreError: They cannot be opened, or nobody can tell of when they are.
+            StoreError: They cannot be opened, or have no known time.
         """
         found = snapshot(self.tables, _NAMES, may_miss=_NOT_IN_OLD_ONES)
         stamp = found.stamp

@@ -16,7 +16,7 @@ MOST_ROWS = 1_500_000
 
 
 class Sparks:
-    """Reads the last hour once a minute, whoever asks how often."""
+    """Reads the last hour at most once a minute, however often it is requested."""
 
     def __init__(self, *, max_gap: timedelta, most_rows: int = MOST_ROWS) -> None:
         """Read nothing yet.

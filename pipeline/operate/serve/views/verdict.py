@@ -8,7 +8,7 @@ from pipeline.planning.problem.load import BACKLOG_S
 
 
 class Verdict(NamedTuple):
-    """How a group is."""
+    """State of a group."""
 
     level: Level
     """"none" where the figures do not tell."""
