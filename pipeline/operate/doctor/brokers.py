@@ -41,8 +41,7 @@ from pipeline.operate.poll import assign_all, messages
 _ALONE = "what follows is from the tables alone"
 _LOGIN = (
     "it is the login that fails, not a right: compare user, password, mechanism or certificate in kafka.properties, "
-    "or "
-    "what kafka.token_provider returns"
+    "or what kafka.token_provider returns"
 )
 _BROKER_ASSIGNS = frozenset({"share", "streams"})
 """Types of groups that Kafka's own client cannot describe here: to it they are not there."""

@@ -111,8 +111,7 @@ def _silent(group: GroupEvidence, plan: PlanState, facts: GroupFacts, figures: F
         yield figures.finding(
             "note" if said else "problem",
             f"{all_of_them}{len(quiet)} member(s) have not answered the plan, published {span_text(age_s)} before "
-            "the "
-            f"newest batch: {named(quiet)}",
+            f"the newest batch: {named(quiet)}",
             _FOLLOW,
         )
 

@@ -38,8 +38,7 @@ def _unread(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
     if stamp.behind:
         yield figures.about("__consumer_offsets").finding(
             "problem",
-            f"{len(stamp.behind)} of {count} partitions of the offsets topic are behind, and their groups "
-            "provisional: "
+            f"{len(stamp.behind)} of {count} partitions of the offsets topic are behind, and their groups provisional: "
             f"{stamp.reason}",
             "wait while fewer and fewer records are left; else look at what is named there",
         )

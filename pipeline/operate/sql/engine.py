@@ -71,8 +71,7 @@ class Engine:
         if is_s3(tables.root):
             raise StartError(
                 f"the tables are at {tables.root}, which Spark cannot read without Hadoop's S3 client: query them "
-                "with "
-                "DuckDB or Polars (deploy/docs/sql.md), or make a copy with `lagwise backup` and query that"
+                "with DuckDB or Polars (deploy/docs/sql.md), or make a copy with `lagwise backup` and query that"
             )
         self.tables = tables
         self.names = tuple(_present(tables))

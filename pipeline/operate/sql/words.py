@@ -66,8 +66,7 @@ def _spans(tables: Tables, asked: Collection[str]) -> Iterator[str]:
         else:
             yield (
                 f"of {name} the oldest version that is there is {oldest.number}, of {plain(oldest.at)}, and the "
-                "newest "
-                f"{newest.number}, of {plain(newest.at)}"
+                f"newest {newest.number}, of {plain(newest.at)}"
             )
     yield (
         "older ones go after tables.retention_hours; lag_history keeps what was (`lagwise history --at TIME`)"
