@@ -23,10 +23,13 @@ _LEFT = 0.05
 """A backlog is gone when only this share of it is left, or what clocks may make of nothing."""
 _FIRST_PROBATION = 10
 """Pauses after a plan that the first probation lasts."""
+_RELIEF_PROBATION = 3
+"""The same after a plan that relieved a member which was behind: that one still needs a plan, without the partitions
+that rest."""
 _NEEDLESS_PROBATION = 120
 """The same for needless plans, after one that hurt: without them no member would be behind."""
 _RESTS = 3
-"""Partitions of a plan that hurt rest for this many probations."""
+"""Partitions of a plan that hurt rest for this many probations, even if the group's own is a short one."""
 _FORGIVEN_MS = 86_400_000
 """A group is on its first probation again a day after a plan hurt it."""
 _SILENT_FOR_MS = 3_600_000
@@ -175,7 +178,7 @@ def on_published(state: GroupState, published: Publication, seen: Measured, guar
         cooldown_until_ms=now_ms + guards.cooldown_ms,
         home=home_after(state, group, target, takes_back=undoes is not None),
         moved_at_ms=_moved(state, target.moves, now_ms=now_ms),
-        rests_until_ms=_rests(state, target.moves if undoes is not None else (), now_ms=now_ms),
+        rests_until_ms=_rests(state, target.moves if undoes is not None else (), guards, now_ms=now_ms),
         plan=replace(plan, is_needless=plan.is_needless and not goes_home(state, group, target)),
     )
 
@@ -190,10 +193,8 @@ def on_judged(state: GroupState, guards: Guards, *, now_ms: int) -> GroupState:
     if plan.effect != "hurt":
         return state
     hurts = state.hurts + 1 if now_ms - state.hurt_at_ms < _FORGIVEN_MS else 1
-    # Without a pause after plans there is still one after a plan that hurt.
-    longest_ms = max(guards.cooldown_max_ms, LEAST_PAUSE_MS)
-    times_ms = guards.doubled_pause_ms(hurts - 1)
-    needless_ms = min(_NEEDLESS_PROBATION * times_ms, longest_ms) if plan.is_needless else 0
+    first = _RELIEF_PROBATION if plan.relieves else _FIRST_PROBATION
+    needless_ms = _probation_ms(_NEEDLESS_PROBATION, hurts, guards) if plan.is_needless else 0
     return replace(
         state,
         plan=replace(plan, is_dropped=True),
@@ -201,9 +202,16 @@ def on_judged(state: GroupState, guards: Guards, *, now_ms: int) -> GroupState:
         waiting=None,
         hurts=hurts,
         hurt_at_ms=now_ms,
-        probation_until_ms=now_ms + min(_FIRST_PROBATION * times_ms, longest_ms),
+        probation_until_ms=now_ms + _probation_ms(first, hurts, guards),
         needless_until_ms=max(state.needless_until_ms, now_ms + needless_ms),
     )
+
+
+def _probation_ms(first: int, hurts: int, guards: Guards) -> int:
+    """How long a probation lasts after so many plans that hurt, if the first one lasts `first` pauses after a plan."""
+    # Without a pause after plans there is still one after a plan that hurt.
+    longest_ms = max(guards.cooldown_max_ms, LEAST_PAUSE_MS)
+    return min(first * guards.doubled_pause_ms(hurts - 1), longest_ms)
 
 
 def _set_out_to_drain(seen: Measured, target: Target) -> Bools:
@@ -232,10 +240,13 @@ def _drained(plan: PlanState, seen: Measured, *, now_ms: int) -> PlanState:
     return replace(plan, drained_s=(now_ms - plan.published_at_ms) / 1000)
 
 
-def _rests(state: GroupState, moves: tuple[Move, ...], *, now_ms: int) -> dict[str, int]:
+def _rests(state: GroupState, moves: tuple[Move, ...], guards: Guards, *, now_ms: int) -> dict[str, int]:
     """Partitions that rest because a plan that moved them hurt; others are tried before they are moved again."""
-    until_ms = now_ms + _RESTS * (state.probation_until_ms - state.hurt_at_ms)
     resting = {name: at_ms for name, at_ms in state.rests_until_ms.items() if at_ms > now_ms}
+    if state.hurts == 0:
+        # An operator has resumed the group since.
+        return resting
+    until_ms = now_ms + _RESTS * _probation_ms(_FIRST_PROBATION, state.hurts, guards)
     return resting | {partition_key(move.topic, move.partition): until_ms for move in moves}
 
 

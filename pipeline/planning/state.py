@@ -173,6 +173,12 @@ class PlanState:
         """Return whether the group returns to the target after a rebalance, while the target helps."""
         return self.is_adopted and not self.is_dropped
 
+    @property
+    def relieves(self) -> bool:
+        """Whether a member from which it takes something was measurably behind before it."""
+        behind = {one.member_id for one in self.witnesses if not one.kept_up}
+        return not self.is_needless and not behind.isdisjoint(self.undo)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingPlan:

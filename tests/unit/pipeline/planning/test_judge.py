@@ -375,7 +375,7 @@ def test_each_plan_that_hurts_doubles_the_time_to_the_next_up_to_the_longest() -
         state = hurt_again(state, after_s=10_000)
         lengths_s.append((state.probation_until_ms - state.hurt_at_ms) / 1000)
 
-    assert (state.hurts, lengths_s) == (3, [6_000, 7_200, 7_200])
+    assert (state.hurts, lengths_s) == (3, [1_800, 3_600, 7_200])
     assert plan_of_state(state).is_dropped
 
 
@@ -394,13 +394,13 @@ def test_probation_doubles() -> None:
         for hurts in range(3)
     ]
 
-    assert lengths_s == [6_000, 12_000, 24_000]
+    assert lengths_s == [1_800, 3_600, 7_200]
 
 
 def test_plan_that_hurts_a_day_after_another_is_the_first_again() -> None:
     state = hurt_again(replace(FRESH, hurts=5, hurt_at_ms=1), after_s=86_400)
 
-    assert (state.hurts, state.probation_until_ms - state.hurt_at_ms) == (1, 6_000_000)
+    assert (state.hurts, state.probation_until_ms - state.hurt_at_ms) == (1, 1_800_000)
 
 
 def on_probation() -> Walk:
@@ -418,20 +418,27 @@ def test_group_on_probation_gets_no_plan() -> None:
     assert len(decision.moves) == 2
     assert decision.reason is not None
     assert decision.reason.startswith(
-        "held back by probation: the last plan hurt, so no plan for another 5400 s; `lagwise resume` ends it; "
+        "held back by probation: the last plan hurt, so no plan for another 1200 s; `lagwise resume` ends it; "
     )
 
 
-def test_partitions_of_a_plan_that_hurt_rest_for_three_probations() -> None:
+def test_partitions_of_a_plan_that_hurt_rest_for_thirty_pauses_though_the_probation_lasts_three() -> None:
     group = on_probation()
-    taken_back = dict(group.state.rests_until_ms)
-    probation_ms = group.state.probation_until_ms - group.state.hurt_at_ms
+    published_at_ms = plan_of(group).published_at_ms
 
-    assert taken_back
-    assert group.state.plan is not None
-    assert {until_ms - 3 * probation_ms for until_ms in taken_back.values()} == {
-        group.state.plan.published_at_ms
-    }
+    assert group.state.probation_until_ms == published_at_ms + 3 * 600_000
+    assert set(group.state.rests_until_ms.values()) == {published_at_ms + 30 * 600_000}
+
+
+def test_nothing_rests_that_is_taken_back_after_a_resume() -> None:
+    group, _ = asked_to_take_back()
+    group.rules = GUARDED
+    group.order(resumed_at_ms=group.now_ms)
+
+    under_it(group, 1_500)
+
+    assert plan_of(group).takes_back == 1
+    assert group.state.rests_until_ms == {}
 
 
 def test_trigger_publishes_in_spite_of_probation() -> None:

@@ -5,10 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from pipeline.planning.next_state import on_judged
 from pipeline.planning.rows.row_of_decision import to_row
-from pipeline.planning.state import PlanState
+from pipeline.planning.state import FRESH, PlanState, Witness, from_json, to_json
 from pipeline.planning.values import Decision
+from tests.support.planning.facts import NO_GUARDS, NOW_MS
 from tests.support.planning.plan_walk import Walk, walk
+from tests.unit.pipeline.planning.test_needless import plan
 
 _PROBATION_S = 600
 
@@ -84,3 +87,42 @@ def test_row_has_the_effect_of_the_plan_before_it_with_the_evidence() -> None:
 
     assert (row["plan_effect"], row["plan_effect_why"]) == ("hurt", hurt.effect_why)
     assert (unjudged["plan_effect"], unjudged["plan_effect_why"]) == (None, None)
+
+
+def probation_s(hurt: PlanState, *, hurts: int = 0) -> float:
+    """How long the group is on probation after the plan, with pauses of two minutes."""
+    now_ms, guards = hurt.effect_at_ms, replace(NO_GUARDS, cooldown_ms=120_000, cooldown_max_ms=86_400_000)
+    state = from_json(to_json(replace(FRESH, plan=hurt, hurts=hurts, hurt_at_ms=now_ms - 1)))
+    return (on_judged(state, guards, now_ms=now_ms).probation_until_ms - now_ms) / 1000
+
+
+def hurt_by(*, kept_up: bool, giver: str = "a", is_needless: bool = False) -> PlanState:
+    """A plan that hurt, and took a partition from a member; member a kept up before it, or did not."""
+    witness = Witness(member_id="a", kept_up=kept_up, losing=0.0, arriving=50.0, arriving_then=50.0)
+    return plan(
+        is_needless=is_needless,
+        effect="hurt",
+        effect_at_ms=NOW_MS,
+        undo={giver: {"t": "0"}},
+        witnesses=(witness,),
+    )
+
+
+def test_probation_is_short_after_a_plan_that_relieved_a_member_which_was_behind() -> None:
+    relief = hurt_by(kept_up=False)
+
+    assert [probation_s(relief, hurts=hurts) for hurts in range(3)] == [360, 720, 1_440]
+
+
+@pytest.mark.parametrize(
+    "hurt",
+    [
+        hurt_by(kept_up=True),
+        hurt_by(kept_up=False, giver="b"),
+        hurt_by(kept_up=False, is_needless=True),
+        replace(hurt_by(kept_up=False), witnesses=()),
+    ],
+    ids=["it kept up", "it was given something", "needless", "nothing is known of its members"],
+)
+def test_probation_is_long_after_a_plan_that_relieved_nobody_measurably(hurt: PlanState) -> None:
+    assert [probation_s(hurt, hurts=hurts) for hurts in range(3)] == [1_200, 2_400, 4_800]
