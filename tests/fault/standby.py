@@ -40,5 +40,5 @@ if __name__ == "__main__":
     config, patience, *steps = sys.argv[1:]
     standby.PATIENCE_S = float(patience)
     for step in steps:
-        main.Job = partial(Job, run_batch=partial(run, steps=partial(Freezing, step=step, when="planning")))  # type: ignore[misc,assignment]
+        main.Job = partial(Job, run_batch=partial(run, steps=partial(Freezing, step=step, when="planning")))
     sys.exit(main.run(Path(config), once=False, is_standby=True))

@@ -121,7 +121,7 @@ def test_store_that_is_restarted_amid_batches_costs_no_row(reached: Reached) -> 
         for number in range(_RESTARTS):
             before = len(_log_of(reached, "topic_offsets"))
             # The first table of a batch; the others are still to be written.
-            job.wait(lambda n=before: len(_log_of(reached, "topic_offsets")) > n, what="a batch under way")  # type: ignore[misc]
+            job.wait(lambda n=before: len(_log_of(reached, "topic_offsets")) > n, what="a batch under way")
             store.kill()
             try:
                 world.commit(f"g{number}", 1, 50 + number)
@@ -197,16 +197,16 @@ class _Written(NamedTuple):
 
 
 def _written(store: ObjectStore, root: str, bootstrap: str) -> _Written:
-    name = Path(root).name
-    logs = {table.name: store.path(name, table.name, "_delta_log") for table in TABLES}
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "looks", "log_level": 0})
     _, end = consumer.get_watermark_offsets(TopicPartition(CONTROL_TOPIC, 0), timeout=30)
     consumer.close()
-    return _Written(
-        {table: sorted(file.name for file in log.iterdir()) for table, log in logs.items()},
-        end,
-        heartbeat.read(root, {}),
-    )
+    return _Written(_commits(store, root), end, heartbeat.read(root, {}))
+
+
+def _commits(store: ObjectStore, root: str) -> dict[str, list[str]]:
+    """The files of each table's log."""
+    logs = {table.name: store.path(Path(root).name, table.name, "_delta_log") for table in TABLES}
+    return {table: sorted(file.name for file in log.iterdir()) for table, log in logs.items()}
 
 
 @pytest.mark.parametrize("step", ["store_topic_offsets", "record_decisions"])
@@ -238,8 +238,7 @@ def test_driver_that_wakes_when_its_standby_has_taken_over_writes_nothing(
             second.wake()
             second.wait(
                 lambda: (
-                    len(_written(store, root, bootstrap).commits["partition_lag"])
-                    > len(before.commits["partition_lag"]) + 2
+                    len(_commits(store, root)["partition_lag"]) > len(before.commits["partition_lag"]) + 2
                 ),
                 what="batches of the second driver",
             )
@@ -272,19 +271,23 @@ def test_slow_store_costs_the_owner_neither_its_sign_of_life_nor_its_work(
             with HostDriver(tmp_path / "second", bootstrap, root, **ways) as second:
                 second.wait(lambda: "standing by" in second.said, what="the second driver to stand by")
                 proxy.delay(_SLOW_S)
-                begun_s, begun = time.monotonic(), first.batches
+                begun_s, before = time.monotonic(), len(_commits(store, root)["topic_offsets"])
                 beats = set[int]()
 
                 def has_worked_on() -> bool:
                     beats.add(_beat(root).at_ms)
-                    lasted_s = time.monotonic() - begun_s
-                    return lasted_s > 1.5 * heartbeat.SILENT_AFTER_S and first.batches >= begun + 2
+                    # A batch makes some hundred requests, one after the other: its first commit is waited for.
+                    return (
+                        time.monotonic() - begun_s > 1.5 * heartbeat.SILENT_AFTER_S
+                        and len(_commits(store, root)["topic_offsets"]) > before
+                    )
 
-                first.wait(has_worked_on, what="batches on a slow store", within_s=400)
+                first.wait(has_worked_on, what="a commit to a slow store")
                 proxy.delay(0)
+                batches = first.batches
+                first.wait(lambda: first.batches >= batches + 3, what="batches on a fast store")
                 assert len(beats) > 3
                 assert "no sign of life from the owner" not in second.said
-                first.wait(lambda: first.batches >= begun + 4, what="batches on a fast store")
                 second.terminate()
                 assert second.ended() == 0
             first.terminate()
