@@ -275,6 +275,7 @@ def test_slow_store_costs_the_owner_neither_its_sign_of_life_nor_its_work(
                 beats = set[int]()
 
                 def has_worked_on() -> bool:
+                    assert "no sign of life from the owner" not in second.said
                     beats.add(_beat(root).at_ms)
                     # A batch makes some hundred requests, one after the other: its first commit is waited for.
                     return (
@@ -282,7 +283,7 @@ def test_slow_store_costs_the_owner_neither_its_sign_of_life_nor_its_work(
                         and len(_commits(store, root)["topic_offsets"]) > before
                     )
 
-                first.wait(has_worked_on, what="a commit to a slow store")
+                first.wait(has_worked_on, what="a commit to a slow store", within_s=400)
                 proxy.delay(0)
                 batches = first.batches
                 first.wait(lambda: first.batches >= batches + 3, what="batches on a fast store")
