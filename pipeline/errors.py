@@ -66,7 +66,7 @@ class StorageUnavailableError(PipelineError):
 
 
 class StorageRefusedError(PipelineError):
-    """The store refuses Spark's tasks what it lets the driver do. Somebody has to change that."""
+    """The store refused a task of Spark's. Unless tasks could write before, somebody has to give them rights."""
 
 
 class StoreError(PipelineError):

@@ -129,7 +129,11 @@ class Runner:
         """The error for the main thread. If the tables could not be written, wait here until they can be."""
         if isinstance(error, StorageRefusedError) and not self.storage.has_been_written:
             # What tasks were never allowed to do is not waited for: keys or rights are wrong.
-            return error
+            return StorageRefusedError(
+                f"the store refuses Spark's tasks what it lets the driver do: {error}; give the executors the driver's "
+                "rights to the tables, by keys in tables.storage_options or by a role of their hosts, and start the "
+                "driver again"
+            )
         why = trouble_of(error, has_been_written=True)
         if why is None:
             return error

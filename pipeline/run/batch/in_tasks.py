@@ -77,11 +77,7 @@ def added(answers: pa.Table) -> list[AddAction]:
         StorageUnavailableError: A task could not write its file for another reason of the storage's.
     """
     for refusal in answers["refusal"].drop_null().to_pylist():
-        raise StorageRefusedError(
-            f"the store refuses Spark's tasks what it lets the driver do: {refusal}; give the executors the driver's "
-            "rights to the tables, by keys in tables.storage_options or by a role of their hosts, and start the "
-            "driver again"
-        )
+        raise StorageRefusedError(refusal)
     for trouble in answers["trouble"].drop_null().to_pylist():
         raise StorageUnavailableError(trouble)
     return [AddAction(**json.loads(file)) for file in answers["file"].to_pylist()]

@@ -231,12 +231,14 @@ def job_config(bootstrap: str, root: Path, **sections: Any) -> Config:
     )
 
 
-def write_config(file: Path, bootstrap: str, root: Path, **tables: str) -> Config:
-    """The same as a file for the command line, and what it says; keywords are keys of `[tables]`."""
+def write_config(
+    file: Path, bootstrap: str, root: Path | str, *, publishes: bool = False, **tables: str
+) -> Config:
+    """The same as a file for the command line, and what it says; other keywords are keys of `[tables]`."""
     places = "".join(f'{name} = "{value}"\n' for name, value in {"root": root, **tables}.items())
     file.write_text(
         f'[kafka.properties]\n"bootstrap.servers" = "{bootstrap}"\n[tables]\n{places}'
-        f"[trigger]\ninterval_s = 1\n[plan]\n{EAGER_PLAN}",
+        f"[trigger]\ninterval_s = 1\n[plan]\ndry_run = {str(not publishes).lower()}\n{EAGER_PLAN}",
         encoding="utf-8",
     )
     return load(file)

@@ -42,9 +42,9 @@ class StoreProxy:
         """Delay each answer by this much from now on."""
         self._tell(delay_s=seconds)
 
-    def refuse_writes(self, status: int, code: str) -> None:
-        """Answer each write with this HTTP status and S3 error code from now on."""
-        self._tell(refusal=[status, code])
+    def refuse_writes(self, status: int, code: str, *, to: str = "") -> None:
+        """Answer each write to a path that contains `to` with this HTTP status and S3 error code from now on."""
+        self._tell(refusal=[status, code], refused_paths=to)
 
     def take_writes(self) -> int:
         """Pass writes on again, and return how many were refused."""
@@ -85,6 +85,7 @@ class _Proxy:
     Attributes:
         delay_s: How late each answer is.
         refusal: HTTP status and S3's code by which each write is answered; None passes it on.
+        refused_paths: Part of the paths to which writes are answered so.
         refused: How many were.
         to_lose: Parts of paths; a write to one is carried out, once for each, and its answer lost.
     """
@@ -93,6 +94,7 @@ class _Proxy:
         """Listen on a free port."""
         self.delay_s = 0.0
         self.refusal: tuple[int, str] | None = None
+        self.refused_paths = ""
         self.refused = 0
         self.to_lose: list[str] = []
         self._target_port = target_port
@@ -131,8 +133,9 @@ class _Proxy:
                     return
                 if source is client:
                     is_answered = False
-                    to_lose = self._to_lose(chunk) or to_lose
-                    if self.refusal is not None and chunk.startswith(_WRITES):
+                    written = _written_path(chunk)
+                    to_lose = self._to_lose(written) or to_lose
+                    if self.refusal is not None and written is not None and self.refused_paths in written:
                         self._refuse(client, *self.refusal)
                         return
                 elif not is_answered:
@@ -143,12 +146,9 @@ class _Proxy:
                     time.sleep(self.delay_s)
                 sink.sendall(chunk)
 
-    def _to_lose(self, chunk: bytes) -> str | None:
-        """The entry of `to_lose` that matches the request, if this is the beginning of one."""
-        if not chunk.startswith(_WRITES):
-            return None
-        line = chunk.partition(b"\r\n")[0].decode()
-        return next((part for part in self.to_lose if part in line), None)
+    def _to_lose(self, written: str | None) -> str | None:
+        """The entry of `to_lose` that matches the path, if something is written."""
+        return None if written is None else next((part for part in self.to_lose if part in written), None)
 
     def _refuse(self, client: socket.socket, status: int, code: str) -> None:
         self.refused += 1
@@ -160,6 +160,11 @@ class _Proxy:
         client.settimeout(_DRAINED_WITHIN_S)
         while client.recv(_CHUNK):
             pass
+
+
+def _written_path(chunk: bytes) -> str | None:
+    """Where the request writes that begins with this; None if it reads, or if no request begins here."""
+    return chunk.split(b" ", 2)[1].decode() if chunk.startswith(_WRITES) else None
 
 
 def _main() -> None:

@@ -322,7 +322,7 @@ def test_tasks_that_are_refused_are_waited_for_only_if_they_could_write_before(
     *, has_been_written: bool
 ) -> None:
     def fails(*_: Any) -> Done:
-        raise StorageRefusedError("tasks may not write")
+        raise StorageRefusedError("no rights")
 
     waited: list[str | None] = []
     storage_wait: Any = SimpleNamespace(
@@ -331,10 +331,15 @@ def test_tasks_that_are_refused_are_waited_for_only_if_they_could_write_before(
     nothing: Any = None
     runner = runner_of(fails, storage=storage_wait)
 
-    with pytest.raises(StorageUnavailableError if has_been_written else StorageRefusedError):
+    kind, words = (
+        (StorageUnavailableError, "^no rights$")
+        if has_been_written
+        else (StorageRefusedError, "no rights; give the executors the driver's")
+    )
+    with pytest.raises(kind, match=words):
         runner(nothing, 1)
 
-    assert waited == [None, *(["tasks may not write"] if has_been_written else [])]
+    assert waited == [None, *(["no rights"] if has_been_written else [])]
 
 
 def test_tasks_that_were_never_allowed_to_write_end_the_job() -> None:

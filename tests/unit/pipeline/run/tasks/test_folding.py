@@ -58,7 +58,7 @@ def test_store_that_refuses_a_task_its_file_is_told_apart_from_one_that_is_away(
     answers = pa.Table.from_batches(_task(tmp_path, fold)([_share()]))
 
     with pytest.raises(
-        StorageRefusedError, match=r"ACCESS_DENIED during PutObject operation: no; give the exec"
+        StorageRefusedError, match=r"^AWS Error ACCESS_DENIED during PutObject operation: no$"
     ):
         added(answers)
 
