@@ -275,7 +275,7 @@ def test_slow_store_costs_the_owner_neither_its_sign_of_life_nor_its_work(
                 beats = set[int]()
 
                 def has_worked_on() -> bool:
-                    assert "no sign of life from the owner" not in second.said
+                    assert "no heartbeat from the owner" not in second.said
                     beats.add(_beat(root).at_ms)
                     # A batch makes some hundred requests, one after the other: its first commit is waited for.
                     return (
@@ -288,7 +288,7 @@ def test_slow_store_costs_the_owner_neither_its_sign_of_life_nor_its_work(
                 batches = first.batches
                 first.wait(lambda: first.batches >= batches + 3, what="batches on a fast store")
                 assert len(beats) > 3
-                assert "no sign of life from the owner" not in second.said
+                assert "no heartbeat from the owner" not in second.said
                 second.terminate()
                 assert second.ended() == 0
             first.terminate()

@@ -33,7 +33,7 @@ class HostDriver:
             folder: For its files, made here.
             bootstrap: Of the broker.
             root: Of the tables.
-            patience_s: How long it waits for the sign of life of another driver.
+            patience_s: How long it waits for the heartbeat of another driver.
             step: Behind which it freezes once; None for a driver that does not.
             variables: Of its environment, besides those of this process.
         """
