@@ -103,7 +103,7 @@ def test_damaged_records_on_both_topics_are_ignored(plain: Make) -> None:
             producer.produce(topic, key=key.encode(), value=value, partition=0)
     assert producer.flush(10) == 0
 
-    both_say(processes, "damaged")
+    both_say(processes, "control record of this group cannot be decoded")
     goes_on(processes)
     apply_a_plan(processes)
 

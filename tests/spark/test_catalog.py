@@ -71,7 +71,7 @@ def test_table_that_lies_elsewhere_stays_and_is_named_and_nothing_else_is_regist
     spark.sql(f"CREATE DATABASE {_NAME}")
     spark.sql(f"CREATE TABLE {_NAME}.quarantine (mine INT) USING DELTA LOCATION '{other}'")
 
-    with pytest.raises(ConfigError, match=rf"^tables.catalog: {_NAME}.quarantine lies at file:{other}, and"):
+    with pytest.raises(ConfigError, match=rf"^tables.catalog: {_NAME}.quarantine is at file:{other}, but"):
         register_tables(spark, config)
 
     assert _entered(spark) == {"quarantine"}
@@ -82,7 +82,7 @@ def test_view_of_such_a_name_stays_and_is_named(spark: SparkSession, config: Tab
     spark.sql(f"CREATE DATABASE {_NAME}")
     spark.sql(f"CREATE VIEW {_NAME}.acks AS SELECT 1 AS mine")
 
-    with pytest.raises(ConfigError, match=r"acks is a view, and"):
+    with pytest.raises(ConfigError, match=r"acks is a view, but"):
         register_tables(spark, config)
 
     assert spark.table(f"{_NAME}.acks").columns == ["mine"]
