@@ -246,5 +246,5 @@ def test_poke_that_fails_is_logged_and_the_next_one_runs(
     pokes.request([poke("g"), poke("h"), poke("i")])
 
     played.wait_for(3)
-    wait_until(lambda: len(caplog.records) == 3, what="three lines")
-    assert all(words in str(vars(record)) for record in caplog.records)
+    wait_until(lambda: len(logged(caplog)) == 3, what="three lines")
+    assert all(words in str(vars(record)) for record in logged(caplog))
