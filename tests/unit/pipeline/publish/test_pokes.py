@@ -56,6 +56,15 @@ class Clock:
         return self.now_s
 
 
+def logged(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    """Lines of pokes: a thread of another test's client may log something, too."""
+    return [one for one in caplog.records if one.name == "pipeline.publish.pokes"]
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    return [one for one in logged(caplog) if one.levelname == "WARNING"]
+
+
 def poke(group_id: str = "g", epoch: int = 1, valid_until_ms: int = LATER_MS) -> Poke:
     """A poke whose question names the epoch, in place of a member."""
     return Poke(group_id=group_id, epoch=epoch, members=(str(epoch),), valid_until_ms=valid_until_ms)
@@ -161,13 +170,6 @@ def test_put_off_plan_that_is_withdrawn_is_not_poked_for(played: Played) -> None
     pokes.finish(within_s=30)
     assert pokes._threads == 0
     assert played.epochs() == [("g", "1")]
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    """Those of pokes: a thread of another test's client may warn of something, too."""
-    return [
-        one for one in caplog.records if one.name == "pipeline.publish.pokes" and one.levelname == "WARNING"
-    ]
 
 
 def test_end_waits_for_queued_pokes_but_not_for_one_that_hangs(
