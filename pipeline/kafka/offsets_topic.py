@@ -30,7 +30,7 @@ class Access:
     why_not: str | None = None
     """Why it cannot read the topic; None if it can, or may be able to."""
     is_reported: bool = True
-    """Whether that is known. If brokers do not report rights, it shows when the topic is read."""
+    """Whether brokers report this user's rights; if not, only reading the topic shows them."""
 
 
 def ask(admin: AdminClient, *, timeout_s: float) -> Question:
@@ -47,7 +47,7 @@ def ask(admin: AdminClient, *, timeout_s: float) -> Question:
 
 
 def access_now(admin: AdminClient, *, timeout_s: float, is_refused: bool) -> Access:
-    """What brokers say now: the first answer by which the topic may be readable, or the last one of `LOOKS`.
+    """Ask up to `LOOKS` times; return the first answer by which the topic may be readable, or the last one.
 
     It waits for answers, and between them.
 
@@ -70,7 +70,7 @@ def access_now(admin: AdminClient, *, timeout_s: float, is_refused: bool) -> Acc
 
 
 def access(question: Question, *, timeout_s: float, is_refused: bool) -> Access:
-    """What brokers say.
+    """Wait for the brokers' answer and read this user's access from it.
 
     Args:
         question: As returned by `ask`.

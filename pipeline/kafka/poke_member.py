@@ -21,8 +21,8 @@ def is_poke(client_id: str | None, *, reads_nothing: bool) -> bool:
 
     Args:
         client_id: Client id of the member.
-        reads_nothing: By its record: `subscribes_to_nothing`. A coordinator's answer has no subscription: there it is
-            that the member has no partition.
+        reads_nothing: In a record, `subscribes_to_nothing`. A coordinator's answer has no subscription, so there it
+            means that the member has no partition.
     """
     return client_id == CLIENT_ID and reads_nothing
 

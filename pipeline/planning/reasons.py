@@ -1,8 +1,8 @@
 """Every reason of a decision and every cause of a plan's end, in one place.
 
-A reason is one line for the operator, without a period at its end: the cause with the object that it concerns, then,
-after a semicolon, what to do if there is something to do. The group is that of the row. Programs may rely on the
-beginnings `provisional: `, `withdrawn: `, `held back by <guard>: ` and `approval refused: ` and on nothing else.
+A reason is one line for the operator, without a final period: the cause with its object, then, after a semicolon, what
+to do, if anything. The group is that of the row. Programs may rely on the beginnings `provisional: `, `withdrawn: `,
+`held back by <guard>: ` and `approval refused: `, and on nothing else.
 """
 
 from collections.abc import Sequence

@@ -26,7 +26,7 @@ def health_row(now: Now) -> Row:
 
 
 def _stage(health: Health | None, beat: Beat | None) -> str | None:
-    """What the driver does; None when nobody knows, as of one that gives no heartbeat."""
+    """What the driver does; None if it is unknown because the driver sends no heartbeat."""
     if beat is not None and beat.is_stopped:
         return "stopped"
     if beat is None or beat.report is None or health is None or not health.is_live:
