@@ -89,8 +89,7 @@ def unlisted_topic(topic: str) -> str:
 
 def log_end_unknown(partition: str, others: int) -> str:
     """No broker has ever reported the log end."""
-    affected = _and_more(partition, others)
-    return f"the log end offset of {affected} is unknown; planning resumes when a broker reports it"
+    return f"the log end offset of {_and_more(partition, others)} is unknown; planning resumes when a broker reports it"
 
 
 def log_offsets_stale(partition: str, others: int, limit_s: int) -> str:
