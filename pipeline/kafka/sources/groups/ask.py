@@ -202,6 +202,8 @@ def _member(member: MemberDescription, group: ListedGroup) -> Member:
     # Up to Kafka 3.9 a coordinator leaves assignments out while a classic group rebalances
     # (GroupMetadata.summary, summaryNoMetadata): empty is unknown then.
     is_told = bool(given) or group.group_type == "consumer" or group.state == "Stable"
+    # kfake describes KIP-848 groups by topic ids alone: a topic without a name is no answer either.
+    is_told &= "" not in given
     return Member(
         member.member_id,
         member.group_instance_id or None,

@@ -155,6 +155,16 @@ def test_empty_assignment_is_unknown_while_a_classic_group_rebalances(
     assert [one.assigned for one in members] == [assigned]
 
 
+def test_assignment_whose_topics_a_broker_does_not_name_is_unknown(admin: Admin) -> None:
+    # As kfake answers ConsumerGroupDescribe: with topic ids alone.
+    admin.described["g"] = described(TopicPartition("t", 1), TopicPartition("", 0), kind="CONSUMER")
+
+    members = asked("g", kind="consumer")["g"].members
+
+    assert members is not None
+    assert [one.assigned for one in members] == [None]
+
+
 @pytest.mark.parametrize(
     ("listed", "kind", "expected"),
     [
