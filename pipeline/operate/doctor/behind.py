@@ -21,6 +21,8 @@ _TODO_OF_UNKNOWN = (
 )
 _CAPACITY = re.compile(r"capacity|alone takes|are they stuck|add members|add partitions|drains: ")
 """Remarks of the planner about what no assignment can change."""
+_ASSUMED = "never had a backlog"
+"""What such a remark rests on."""
 
 
 def behind(group: GroupEvidence) -> Iterator[Finding]:
@@ -225,6 +227,8 @@ def _of_the_planner(group: GroupEvidence) -> Iterator[Finding]:
     for remark in (decision["reason"] or "").split("; "):
         if _CAPACITY.search(remark) and not remark.startswith("no member's capacity is known"):
             yield figures.finding("problem", f"the planner says: {plain(remark)}")
+        elif _ASSUMED in remark:
+            yield figures.finding("note", f"the planner says: {plain(remark)}")
     before_s, after_s = decision["drain_s_before"], decision["drain_s_after"]
     if before_s is not None and after_s is not None and decision["moves"]:
         yield figures.finding(

@@ -9,6 +9,10 @@ is believed, and every belief is corrected by what the member shows after a plan
 * A member that never had a backlog is like a typical one, or up to twice as fast as the rate that it keeps up with, the
   more that rate exceeds what others were seen to drain at most.
 * A member that stands still shows nothing. After two minutes it is taken to drain nothing, until it reads again.
+* While every member that has shown a limit is behind, nothing tells whether these are slow or all are like them. What
+  members without a backlog are believed to drain then doubles in each ten minutes after the first ten (doubling, as in
+  online search for an unknown bound), until somebody takes what is too much, or shows that it cannot: that limit then
+  counts for as long as evidence does.
 * Once somebody has been behind for ten minutes, guesses and old evidence about members without a backlog give way to
   optimism within tens of minutes: a trial costs a few minutes of lag, and a wrong guess costs as much again and again
   (ski rental; Karlin, Manasse, Rudolph, Sleator, Competitive snoopy caching, 1988).
@@ -57,6 +61,9 @@ _TRIED_AFTER_MS = 600_000
 """Younger lag may drain without a plan, or by the present plan."""
 _TRIED_HALF_LIFE_MS = 600_000
 """The half-life once a member has been behind for longer than that."""
+_DOUBLED_IN_MS = 600_000
+_MOST_TIMES = 16.0
+"""A consumer is seldom idle for more than 95 % of its time; without a bound all members would look alike in the end."""
 _FORGOTTEN_AFTER_MS = 7 * 86_400_000
 _MOST_ABSENT = 100
 
@@ -182,6 +189,7 @@ def believed(
         likely=max(float(np.median(some)) for some in (shown, kept_up) if some),
         reads=any(load.rate > 0 and not load.stands_still for load in loads.values()),
         behind_ms=behind_ms,
+        times=_times(rates, loads, now_ms=now_ms, behind_ms=behind_ms),
     )
     return [_belief(rates[name], load, typical, now_ms=now_ms) for name, load in loads.items()]
 
@@ -214,6 +222,22 @@ class _Typical:
     """Somebody reads: what stands still is not the whole group."""
     behind_ms: int
     """How long some member has been behind."""
+    times: float
+    """What members that have shown no limit are believed to drain, over what their group suggests."""
+
+
+def _times(
+    rates: Mapping[str, MemberRate], loads: Mapping[str, Load], *, now_ms: int, behind_ms: int
+) -> float:
+    """See `_Typical.times`: 1 once a member that was relieved since has shown a limit that others may share."""
+    calm = {name: load.rate for name, load in loads.items() if not load.is_backlogged}
+    fastest = max(calm.values(), default=0.0)
+    for name in calm:
+        shown, age_ms = rates[name].shown, now_ms - rates[name].shown_at_ms
+        # Below what others keep up with, it was the limit of a slow member.
+        if shown is not None and shown >= fastest and age_ms < _TRUST_HALF_LIFE_MS:
+            return 1.0
+    return min(math.pow(2.0, max(behind_ms - _TRIED_AFTER_MS, 0) / _DOUBLED_IN_MS), _MOST_TIMES)
 
 
 def _belief(rate: MemberRate, load: Load, typical: _Typical, *, now_ms: int) -> Belief:
@@ -223,7 +247,7 @@ def _belief(rate: MemberRate, load: Load, typical: _Typical, *, now_ms: int) -> 
     keeps_up = load.is_settled or not load.is_backlogged
     optimistic = _optimistic(load.rate, typical) if keeps_up else max(load.rate, typical.likely)
     if rate.shown is None:
-        return Belief(capacity=max(optimistic, LEAST_CAPACITY), is_shown=False)
+        return Belief(capacity=max(optimistic * typical.times, LEAST_CAPACITY), is_shown=False)
     # The moving average of a member that got stuck halves for ever.
     shown = max(rate.shown, LEAST_CAPACITY)
     if load.is_backlogged:

@@ -16,6 +16,9 @@ from pipeline.planning.problem.steps import moves_of, step_towards
 from pipeline.planning.problem.work import expensive
 from pipeline.planning.state import GroupState
 
+_LONG_S = 60.0
+"""A group that drains sooner than this needs no explanation."""
+
 
 def wanted(case: Case, state: GroupState) -> tuple[Case, Assignment]:
     """The strategy's answer, and the case in which nothing moves that is fixed, as the strategy saw it."""
@@ -69,9 +72,13 @@ def _unseen(case: Case, state: GroupState, assignment: Assignment) -> Iterator[s
     moved = (assignment.member != group.owner) & (assignment.member >= 0)
     takers = sorted({*assignment.member[moved].tolist()})
     names = [group.member_ids[number] for number in takers]
-    unproven = [name for name in names if name in case.beliefs and not case.beliefs[name].is_shown]
+    if not moved.any() and (assignment.bound_s or 0.0) > _LONG_S:
+        # That nothing drains the group sooner rests on all members.
+        names = list(group.member_ids)
+    beliefs = {name: case.beliefs[name] for name in names if name in case.beliefs}
+    unproven = [name for name, belief in beliefs.items() if not belief.is_shown]
     if unproven:
-        yield reasons.optimistic(unproven)
+        yield reasons.optimistic(unproven, max(beliefs[name].capacity for name in unproven))
     quiet = [name for name in group.member_ids if name in state.silent_since_ms]
     if quiet:
         yield reasons.planned_around(quiet)

@@ -45,6 +45,7 @@ GENERATORS: Mapping[str, Generator] = {
     "hot key and cold caches": strangers.hot_key_and_cold_caches,
     "transactions of minutes": strangers.transactions_of_minutes,
     "autoscaled by lag": strangers.autoscaled_by_lag,
+    "idle but for one": traffic.idle_but_for_one,
 }
 """By name. The place of a world is part of its seeds: new ones go to the end."""
 

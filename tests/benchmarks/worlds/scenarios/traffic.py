@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tests.benchmarks.worlds.scenario import Scenario
-from tests.benchmarks.worlds.scenarios.parts import CAPACITY, TEN_MINUTES, plain, unequal
+from tests.benchmarks.worlds.scenarios.parts import CAPACITY, TEN_MINUTES, plain, slowed, unequal
 
 _MINUTE = TEN_MINUTES // 10
 
@@ -52,3 +52,18 @@ def noisy(rng: np.random.Generator) -> Scenario:
     rate = group.mean_rate * rng.lognormal(-(sigma**2) / 2, sigma, group.rate.shape)
     jitter = np.maximum(1 + rng.uniform(0.1, 0.2) * rng.standard_normal(group.capacity.shape), 0.2)
     return replace(group, rate=rate, jitter=jitter)
+
+
+def idle_but_for_one(rng: np.random.Generator) -> Scenario:
+    """Members have 10 to 100 times the speed they need, and a quarter to a half of all arrives in one partition.
+
+    From the tenth minute on its owner drains 85 % of what arrives: whoever takes the partition drains all at once.
+    """
+    group = plain(rng, use=rng.uniform(0.01, 0.1))
+    hot, rate = int(rng.integers(group.n_partitions)), group.mean_rate[0]
+    share = rng.uniform(0.25, 0.45)
+    factor = np.ones(group.n_partitions)
+    factor[hot] = share / (1 - share) * (rate.sum() - rate[hot]) / rate[hot]
+    group = replace(group, rate=group.rate * factor, mean_rate=group.mean_rate * factor)
+    owner = int(group.range_owners(0)[hot])
+    return slowed(rng, group, from_frame=TEN_MINUTES, to_frame=group.frames, slot=owner)

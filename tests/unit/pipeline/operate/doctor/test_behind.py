@@ -203,9 +203,10 @@ def test_capacity_is_told_as_the_planner_sees_it(patient: Patient) -> None:
     remark = (
         "the group runs at 192 % of its capacity (receives 200 records/s more than it drains): add members"
     )
+    assumed = "member b-2 never had a backlog: lagwise assumes at most 100 records/s"
     patient.decide(
         "unchanged",
-        f"the group has its target assignment; {remark}; no move: no member needs more than 10 s",
+        f"the group has its target assignment; {remark}; no move: no member needs more than 10 s; {assumed}",
         drain_s_before=300.0,
         drain_s_after=120.0,
         moves=[{"topic": "invoices", "partition": 0, "from": "b-1", "to": "b-2", "lag": 5}],
@@ -216,6 +217,7 @@ def test_capacity_is_told_as_the_planner_sees_it(patient: Patient) -> None:
 
     assert [(one.level, one.cause, one.as_of) for one in found] == [
         ("problem", f"the planner says: {remark}", at(-40)),
+        ("note", f"the planner says: {assumed}", at(-40)),
         ("note", "predicted time to drain: 5 min as assigned, 2 min under the plan", at(-40)),
     ]
 
