@@ -9,10 +9,10 @@ is believed, and every belief is corrected by what the member shows after a plan
 * A member that never had a backlog is like a typical one, or up to twice as fast as the rate that it keeps up with, the
   more that rate exceeds what others were seen to drain at most.
 * A member that stands still shows nothing. After two minutes it is taken to drain nothing, until it reads again.
-* While every member that has shown a limit is behind, nothing tells whether these are slow or all are like them. What
-  members without a backlog are believed to drain then doubles in each ten minutes after the first ten (doubling, as in
-  online search for an unknown bound), until somebody takes what is too much, or shows that it cannot: that limit then
-  counts for as long as evidence does.
+* While one member alone has shown a limit, nothing tells whether it is slow or all are like it. What members that have
+  shown none are believed to drain then doubles in each ten minutes after the first ten (doubling, as in online search
+  for an unknown bound), until somebody takes what is too much, or shows that it cannot: that limit then counts for as
+  long as evidence does.
 * Once somebody has been behind for ten minutes, guesses and old evidence about members without a backlog give way to
   optimism within tens of minutes: a trial costs a few minutes of lag, and a wrong guess costs as much again and again
   (ski rental; Karlin, Manasse, Rudolph, Sleator, Competitive snoopy caching, 1988).
@@ -28,6 +28,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median_low
 
 import numpy as np
 
@@ -62,6 +63,7 @@ _TRIED_AFTER_MS = 600_000
 _TRIED_HALF_LIFE_MS = 600_000
 """The half-life once a member has been behind for longer than that."""
 _DOUBLED_IN_MS = 600_000
+_LIMITS = 2
 _MOST_TIMES = 16.0
 """A consumer is seldom idle for more than 95 % of its time; without a bound all members would look alike in the end."""
 _FORGOTTEN_AFTER_MS = 7 * 86_400_000
@@ -184,9 +186,15 @@ def believed(
         return _beside_given_up(rates, loads, now_ms=now_ms)
     # Where a single slow member shows its capacity, the others are not taken to be like it.
     kept_up = [load.rate for load in loads.values() if load.rate > 0 and not load.is_backlogged]
+    usual = float(np.median(shown))
+    likely = max(float(np.median(some)) for some in (shown, kept_up) if some)
+    if kept_up:
+        # A member with little or nothing to read is no slower than busy ones are believed to be: it has more to spare.
+        believed_of_half = median_low(_with_headroom(rate, usual, behind_ms=behind_ms) for rate in kept_up)
+        likely = max(likely, believed_of_half)
     typical = _Typical(
-        shown=float(np.median(shown)),
-        likely=max(float(np.median(some)) for some in (shown, kept_up) if some),
+        shown=usual,
+        likely=likely,
         reads=any(load.rate > 0 and not load.stands_still for load in loads.values()),
         behind_ms=behind_ms,
         times=_times(rates, loads, now_ms=now_ms, behind_ms=behind_ms),
@@ -217,7 +225,7 @@ class _Typical:
     shown: float
     """Median of what members have shown."""
     likely: float
-    """The same, or the median of what members without a backlog drain, if that is more."""
+    """The same, or what half of the members without a backlog drain, or are believed to drain, if that is more."""
     reads: bool
     """Somebody reads: what stands still is not the whole group."""
     behind_ms: int
@@ -229,14 +237,17 @@ class _Typical:
 def _times(
     rates: Mapping[str, MemberRate], loads: Mapping[str, Load], *, now_ms: int, behind_ms: int
 ) -> float:
-    """See `_Typical.times`: 1 once a member that was relieved since has shown a limit that others may share."""
-    calm = {name: load.rate for name, load in loads.items() if not load.is_backlogged}
-    fastest = max(calm.values(), default=0.0)
-    for name in calm:
-        shown, age_ms = rates[name].shown, now_ms - rates[name].shown_at_ms
-        # Below what others keep up with, it was the limit of a slow member.
-        if shown is not None and shown >= fastest and age_ms < _TRUST_HALF_LIFE_MS:
-            return 1.0
+    """See `_Typical.times`: 1 once two members have shown a limit, which is then taken to be everybody's."""
+    fastest = max((load.rate for load in loads.values() if not load.is_backlogged), default=0.0)
+    # Below what others keep up with, it is the limit of a slow member.
+    limits = sum(
+        (shown := rates[name].shown) is not None
+        and shown >= fastest
+        and now_ms - rates[name].shown_at_ms < _TRUST_HALF_LIFE_MS
+        for name in loads
+    )
+    if limits >= _LIMITS:
+        return 1.0
     return min(math.pow(2.0, max(behind_ms - _TRIED_AFTER_MS, 0) / _DOUBLED_IN_MS), _MOST_TIMES)
 
 
@@ -262,15 +273,20 @@ def _belief(rate: MemberRate, load: Load, typical: _Typical, *, now_ms: int) -> 
 
 
 def _optimistic(rate: float, typical: _Typical) -> float:
-    """The capacity of a member that keeps up with `rate`.
+    """The capacity of a member that keeps up with `rate`: no less than that of a typical one."""
+    return max(typical.likely, _with_headroom(rate, typical.shown, behind_ms=typical.behind_ms))
+
+
+def _with_headroom(rate: float, shown: float, *, behind_ms: int) -> float:
+    """What a member that keeps up with `rate` is believed to drain.
 
     With no more than others were seen to drain at most, it is taken to be like them: in a busy group all are near
     their limit. The more it exceeds them, the less they say about it; and the longer somebody has been behind, the more
     there is to gain by trying.
     """
-    exceeds = min(max((rate / typical.shown - 1) / (_CLEARLY_MORE - 1), 0.0), 1.0)
-    share = max(exceeds, _impatience(typical.behind_ms))
-    return max(typical.likely, rate * (1 + (_HEADROOM - 1) * share))
+    exceeds = min(max((rate / shown - 1) / (_CLEARLY_MORE - 1), 0.0), 1.0)
+    share = max(exceeds, _impatience(behind_ms))
+    return rate * (1 + (_HEADROOM - 1) * share)
 
 
 def _impatience(ms: int) -> float:
