@@ -24,11 +24,7 @@ def known_strategy(name: str) -> str:
 StrategyName: TypeAlias = Annotated[
     str,
     typer.Option(
-        "--strategy",
-        "-s",
-        metavar="NAME",
-        callback=known_strategy,
-        help=f"One of: {', '.join(STRATEGIES)}.",
+        "--strategy", "-s", metavar="NAME", callback=known_strategy, help=f"One of: {', '.join(STRATEGIES)}."
     ),
 ]
 

@@ -13,9 +13,7 @@ from pipeline.tables.backup import back_up
 def backup(
     folder: Annotated[
         Path,
-        typer.Argument(
-            metavar="FOLDER", help="New folder for the copy, on this machine.", show_default=False
-        ),
+        typer.Argument(metavar="FOLDER", help="New folder for the copy, on this machine."),
     ],
     *,
     tables: TablesOption = None,

@@ -29,9 +29,7 @@ def check(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]",
-            help="Configuration; default LAGWISE_CONFIG, else conf/lagwise.toml.",
-            show_default=False,
+            metavar="[FILE]", help="Configuration; default LAGWISE_CONFIG, else conf/lagwise.toml."
         ),
     ] = None,
     *,
@@ -40,23 +38,16 @@ def check(
         typer.Option(
             min=1,
             help="Partitions that groups read, counted once for each group; prints what that many need.",
-            show_default=False,
         ),
     ] = None,
     logs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Partitions of topics; by default a third of --partitions.", show_default=False
-        ),
+        int | None, typer.Option(min=1, help="Partitions of topics; by default a third of --partitions.")
     ] = None,
     commits: Annotated[float, typer.Option(min=0, help="Commits/s of all groups.", show_default=False)] = 0.0,
     cores: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            max=1000,
-            help="Cores of all executors of a Spark cluster; predicts a batch on them.",
-            show_default=False,
+            min=1, max=1000, help="Cores of all executors of a Spark cluster; predicts a batch on them."
         ),
     ] = None,
     largest: Annotated[
@@ -64,7 +55,6 @@ def check(
         typer.Option(
             min=1,
             help=f"Partitions of the largest group, which one task folds; for --cores, by default {GROUP_ROWS}.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

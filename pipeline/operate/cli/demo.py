@@ -19,12 +19,10 @@ log = logging.getLogger(__name__)
 
 def demo(
     seconds: Annotated[
-        float | None,
-        typer.Option(min=0, help="End this many seconds after the first batch.", show_default=False),
+        float | None, typer.Option(min=0, help="End this many seconds after the first batch.")
     ] = None,
     json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", dir_okay=False, help="Write a summary.", show_default=False),
+        Path | None, typer.Option("--json", metavar="FILE", dir_okay=False, help="Write a summary.")
     ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep tables and broker data; without it only the plot is kept.")

@@ -23,9 +23,7 @@ _COLUMNS = tuple(
 def doctor(
     group: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[GROUP]", help="Consumer group; default: all of them, and the job.", show_default=False
-        ),
+        typer.Argument(metavar="[GROUP]", help="Consumer group; default: all of them, and the job."),
     ] = None,
     *,
     output: FormatOption = "table",

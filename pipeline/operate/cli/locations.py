@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,52 +18,24 @@ from pipeline.tables.reading import Tables
 DEFAULT_CONFIG = "conf/lagwise.toml"
 DEMO_TABLES = ".lagwise/demo/tables"
 
-TablesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--tables",
-        metavar="DIR",
-        help="Folder or URL of the tables; default LAGWISE_TABLES.",
-        show_default=False,
-    ),
-]
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help=f"Configuration that names the tables; default LAGWISE_CONFIG, else {DEFAULT_CONFIG}, else the demo's.",
-        show_default=False,
-    ),
-]
-SeveralTablesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tables",
-        metavar="DIR",
-        help="Folder or URL of the tables; default LAGWISE_TABLES. Repeated: several clusters.",
-        show_default=False,
-    ),
-]
-SeveralConfigsOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="Configuration that names the tables; default LAGWISE_CONFIG, else "
-        f"{DEFAULT_CONFIG}, else the demo's. Repeated: several clusters.",
-        show_default=False,
-    ),
-]
-StreamConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help=f"Configuration of the stream; default LAGWISE_CONFIG, else {DEFAULT_CONFIG}.",
-        show_default=False,
-    ),
-]
+
+def _tables(more: str = "") -> Any:
+    help_ = f"Folder or URL of the tables; default LAGWISE_TABLES.{more}"
+    return typer.Option("--tables", metavar="DIR", help=help_)
+
+
+def _config(what: str, more: str) -> Any:
+    help_ = f"Configuration {what}; default LAGWISE_CONFIG, else {DEFAULT_CONFIG}{more}"
+    return typer.Option("--config", metavar="FILE", help=help_)
+
+
+_ELSE = ", else the demo's."
+_SEVERAL = " Repeated: several clusters."
+TablesOption = Annotated[str | None, _tables()]
+ConfigOption = Annotated[Path | None, _config("that names the tables", _ELSE)]
+SeveralTablesOption = Annotated[list[str] | None, _tables(_SEVERAL)]
+SeveralConfigsOption = Annotated[list[Path] | None, _config("that names the tables", _ELSE + _SEVERAL)]
+StreamConfigOption = Annotated[Path | None, _config("of the stream", ".")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

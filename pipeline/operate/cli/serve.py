@@ -28,18 +28,11 @@ from pipeline.tables.reading import Tables
 def serve(
     *,
     host: Annotated[
-        str | None,
-        typer.Option("--host", help="Address to listen on; default serve.host.", show_default=False),
+        str | None, typer.Option("--host", help="Address to listen on; default serve.host.")
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(
-            "--port",
-            min=0,
-            max=65_535,
-            help="Port; default serve.port. 0 takes any that is free.",
-            show_default=False,
-        ),
+        typer.Option("--port", min=0, max=65_535, help="Port; default serve.port. 0 takes any that is free."),
     ] = None,
     tables: SeveralTablesOption = None,
     config: SeveralConfigsOption = None,

@@ -19,7 +19,6 @@ def sql(
         typer.Argument(
             metavar="[STATEMENT]",
             help="Statements with ; between them. Without any, they are read from stdin, or asked for at a prompt.",
-            show_default=False,
         ),
     ] = None,
     *,

@@ -2,8 +2,13 @@
 
 import re
 from datetime import datetime, timedelta, timezone
+from typing import Annotated
 
 import typer
+
+SinceOption = Annotated[
+    str, typer.Option(metavar="TIME", help="Start: 15m, 1h or 7d ago, or a date or time.")
+]
 
 _AGO = re.compile(r"(\d+)([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

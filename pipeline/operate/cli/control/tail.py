@@ -31,18 +31,10 @@ def tail(
     ] = "text",
     bootstrap: Annotated[
         str | None,
-        typer.Option(
-            "--bootstrap",
-            metavar="HOST:PORT",
-            help="Brokers, instead of a configuration.",
-            show_default=False,
-        ),
+        typer.Option("--bootstrap", metavar="HOST:PORT", help="Brokers, instead of a configuration."),
     ] = None,
     topic: Annotated[
-        str | None,
-        typer.Option(
-            "--topic", help="Topic, instead of control.topic in the configuration.", show_default=False
-        ),
+        str | None, typer.Option("--topic", help="Topic, instead of control.topic in the configuration.")
     ] = None,
     config: StreamConfigOption = None,
 ) -> None:

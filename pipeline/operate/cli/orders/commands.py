@@ -35,7 +35,8 @@ from pipeline.operate.output import (
     show,
 )
 
-GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]
+GroupArgument = Annotated[str, typer.Argument(metavar="GROUP")]
+ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the next operator.")]
 OutputOption = Annotated[
     Literal["text", "json"],
     typer.Option("--output", "-o", help="A line for people, or a JSON object."),
@@ -86,7 +87,7 @@ def orders(*, output: FormatOption = "table", config: StreamConfigOption = None)
 def pause(
     group: GroupArgument,
     *,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the next operator.")] = "",
+    reason: ReasonOption = "",
     output: OutputOption = "text",
     config: StreamConfigOption = None,
 ) -> None:
@@ -160,7 +161,7 @@ def pin(
     group: GroupArgument,
     partitions: Annotated[
         list[str],
-        typer.Argument(metavar="TOPIC[:0-3,7]", help="Partitions, or a whole topic.", show_default=False),
+        typer.Argument(metavar="TOPIC[:0-3,7]", help="Partitions, or a whole topic."),
     ],
     *,
     output: OutputOption = "text",
@@ -187,10 +188,7 @@ def pin(
 def unpin(
     group: GroupArgument,
     partitions: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="TOPIC[:0-3,7]", help="Default: everything that is pinned.", show_default=False
-        ),
+        list[str] | None, typer.Argument(metavar="TOPIC[:0-3,7]", help="Default: everything that is pinned.")
     ] = None,
     *,
     output: OutputOption = "text",

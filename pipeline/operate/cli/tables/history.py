@@ -8,7 +8,7 @@ import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption, TopicsOption
-from pipeline.operate.cli.times import parse_time
+from pipeline.operate.cli.times import SinceOption, parse_time
 from pipeline.operate.listings.partitions import MEASURES, PARTITION
 from pipeline.operate.listings.spans import between, last_of
 from pipeline.operate.old_log_ends import limit_of, with_is_old
@@ -31,17 +31,13 @@ def history(
     group: GroupsOption = None,
     topic: TopicsOption = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", "-p", min=0, help="Only this partition.", show_default=False)
+        int | None, typer.Option("--partition", "-p", min=0, help="Only this partition.")
     ] = None,
-    since: Annotated[
-        str, typer.Option(metavar="TIME", help="Start: 15m, 1h or 7d ago, or a date or time.")
-    ] = "1h",
+    since: SinceOption = "1h",
     at: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME",
-            help="One moment instead: each partition's newest row of the 24 hours before it.",
-            show_default=False,
+            metavar="TIME", help="One moment instead: each partition's newest row of the 24 hours before it."
         ),
     ] = None,
     wide: WideOption = False,

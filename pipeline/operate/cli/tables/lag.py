@@ -21,11 +21,11 @@ _BATCHES_UNTIL_OLD = 3
 
 GroupsOption = Annotated[
     list[str] | None,
-    typer.Option("--group", "-g", metavar="GLOB", help="Only these groups; repeatable.", show_default=False),
+    typer.Option("--group", "-g", metavar="GLOB", help="Only these groups; repeatable."),
 ]
 TopicsOption = Annotated[
     list[str] | None,
-    typer.Option("--topic", "-t", metavar="GLOB", help="Only these topics; repeatable.", show_default=False),
+    typer.Option("--topic", "-t", metavar="GLOB", help="Only these topics; repeatable."),
 ]
 
 
@@ -39,15 +39,11 @@ def lag(
             "--sort",
             "-s",
             help="Sort key; largest numbers first, unknown ones last. Default: group, or lag with --top.",
-            show_default=False,
         ),
     ] = None,
-    top: Annotated[
-        int | None, typer.Option("--top", "-n", min=1, help="Only the first N.", show_default=False)
-    ] = None,
+    top: Annotated[int | None, typer.Option("--top", "-n", min=1, help="Only the first N.")] = None,
     total: Annotated[
-        TotalBy | None,
-        typer.Option("--total", help="Sums, instead of one row per partition.", show_default=False),
+        TotalBy | None, typer.Option("--total", help="Sums, instead of one row per partition.")
     ] = None,
     wide: WideOption = False,
     output: FormatOption = "table",

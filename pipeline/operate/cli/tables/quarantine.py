@@ -61,8 +61,7 @@ _COLUMNS = (
 def quarantine(
     *,
     kind: Annotated[
-        list[str] | None,
-        typer.Option("--kind", metavar="GLOB", help="Only these kinds; repeatable.", show_default=False),
+        list[str] | None, typer.Option("--kind", metavar="GLOB", help="Only these kinds; repeatable.")
     ] = None,
     last: Annotated[int, typer.Option("--last", "-n", min=1, help="The newest N.")] = 50,
     wide: WideOption = False,

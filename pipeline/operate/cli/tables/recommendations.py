@@ -46,8 +46,7 @@ def recommendations(
     *,
     group: GroupsOption = None,
     decision: Annotated[
-        list[Decision] | None,
-        typer.Option("--decision", help="Only these decisions; repeatable.", show_default=False),
+        list[Decision] | None, typer.Option("--decision", help="Only these decisions; repeatable.")
     ] = None,
     last: Annotated[int, typer.Option("--last", "-n", min=1, help="The newest N.")] = 20,
     detail: Annotated[
