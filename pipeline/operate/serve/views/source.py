@@ -9,9 +9,10 @@ from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import StoreError
 from pipeline.operate.health import sight
+from pipeline.operate.serve.newest import Newest
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
 from pipeline.operate.serve.views.facts import COLUMNS
-from pipeline.operate.serve.views.fleet import Fleet, Fleets
+from pipeline.operate.serve.views.fleet import Fleet, fleet_of
 from pipeline.operate.serve.views.history import Series
 from pipeline.operate.serve.views.sparks import Sparks
 from pipeline.tables.owner.health import Health, Sight, judge
@@ -64,7 +65,7 @@ class Source:
         """Read nothing yet."""
         self.tables = tables
         self.config = config
-        self._fleets = Fleets(config)
+        self._fleet = Newest[tuple[int, ...], Fleet]()
         self.max_gap = timedelta(seconds=2 * config.history.max_gap_s)
         """Return the gap between two rows of a partition's history from which its lag counts as unknown."""
         self._sparks = Sparks(max_gap=self.max_gap)
@@ -104,7 +105,7 @@ class Source:
         Raises:
             StoreError: The tables cannot be read.
         """
-        return self._fleets.of(now.found)
+        return self._fleet.of(now.found.versions, lambda: fleet_of(now.found, self.config))
 
     def sparks(self, now: Now) -> Mapping[str, Series]:
         """By group, its lag over the last hour; groups without history are not there.
