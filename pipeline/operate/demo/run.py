@@ -2,13 +2,12 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from contextlib import ExitStack, closing, suppress
 from datetime import datetime, timezone
 from queue import Empty, SimpleQueue
 from threading import Event
-from typing import Protocol
 
 from rich.console import Console
 
@@ -21,7 +20,7 @@ from pipeline.operate.demo import interruption
 from pipeline.operate.demo.background import in_background
 from pipeline.operate.demo.engine import Engine
 from pipeline.operate.demo.folder import TEMPLATE, Folder
-from pipeline.operate.demo.moves import Move, MovesReader
+from pipeline.operate.demo.moves import MovesReader
 from pipeline.operate.demo.page import Page
 from pipeline.operate.demo.processes.java import make_jar
 from pipeline.operate.demo.processes.launcher import Processes, create_stream_topics
@@ -50,25 +49,6 @@ _ALL = Scenario(
 )
 
 
-class View(Protocol):
-    """What shows the demo."""
-
-    def phase(self, text: str) -> AbstractContextManager[None]:
-        """Show that something that takes time is being done, while the body runs."""
-
-    def open(self) -> AbstractContextManager[None]:
-        """Get ready for batches, while the body runs."""
-
-    def show_page(self, address: str) -> None:
-        """Where the page is."""
-
-    def show(self, report: Report, snapshot: Snapshot) -> None:
-        """One finished batch."""
-
-    def show_moves(self, moves: Sequence[Move]) -> None:
-        """Partitions that have just changed hands, at least one."""
-
-
 class DemoRun:
     """One run of the demo in its folder."""
 
@@ -88,7 +68,7 @@ class DemoRun:
         self._plans_until: datetime | None = None
         self._batch_seconds: list[float] = []
         self._timeline = Timeline(_ALL, began_at=datetime.now(tz=timezone.utc))
-        self._view: View = (
+        self._view: Screen | Lines = (
             Screen(console, tables=folder.tables, log=folder.log) if console.is_terminal else Lines(console)
         )
 
