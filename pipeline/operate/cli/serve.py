@@ -157,7 +157,4 @@ def desk_of(tables: Tables, config: Config) -> Desk | None:
             "serve.token: orders on the page need the package confluent-kafka: pip install 'lagwise[confluent]'"
         ) from None
 
-    def approve(group: str, *, plan: str, reason: str, by: str) -> None:
-        approve_plan(tables, config, group, plan=plan, reason=reason, by=by)
-
-    return Desk(token=token, approve=approve, stand=partial(stand, config))
+    return Desk(token=token, approve=partial(approve_plan, tables, config), stand=partial(stand, config))

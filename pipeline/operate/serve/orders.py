@@ -32,47 +32,17 @@ _OK, _CONFLICT, _TOO_MANY, _UNAVAILABLE = 200, 409, 429, 503
 
 
 class Approve(Protocol):
-    """Writes the order that approves a plan.
+    """`cli.orders.approval.approve_plan` for one cluster, with its errors."""
 
-    Raises:
-        NotWaitingError: This plan does not wait.
-        StoreError: The tables cannot be read.
-        BrokerUnavailableError: The order could not be written.
-        AccessRefusedError: The cluster does not let this process do it.
-        EncodeError: A text is none that can be written.
-    """
-
-    def __call__(self, group: str, *, plan: str, reason: str, by: str) -> None:
-        """Write it.
-
-        Args:
-            group: The group.
-            plan: What names the plan that was looked at.
-            reason: Why, for the next operator.
-            by: Who orders it.
-        """
+    def __call__(self, group: str, *, plan: str, reason: str, by: str) -> object:
+        """Write the order."""
 
 
 class Stand(Protocol):
-    """Writes an order that holds until another one.
-
-    Raises:
-        OrderError: There is no such order.
-        BrokerUnavailableError: The order could not be written.
-        AccessRefusedError: The cluster does not let this process do it.
-        EncodeError: A text is none that can be written.
-    """
+    """`cli.orders.standing.stand` for one cluster, with its errors."""
 
     def __call__(self, group: str, *, order: Standing, partitions: str, reason: str, by: str) -> str:
-        """Write it, and return what holds for the group then, in sentences.
-
-        Args:
-            group: The group.
-            order: Which one.
-            partitions: Of `pin` and `unpin`, as the commands take them, with blanks between.
-            reason: Of `pause`, for the next operator.
-            by: Who orders it.
-        """
+        """Write the order; what holds for the group then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
