@@ -14,7 +14,7 @@ from assignor.evaluation.drain.words import time_in_words
 from assignor.strategies.names import LAG_STICKY
 from assignor.strategies.registry import strategy
 from pipeline.operate.cli.assign import StrategyName
-from pipeline.operate.output import NONE, Column, Row, note, plain, show
+from pipeline.operate.output import NONE, Column, Row, note, partition_text, plain, show
 
 _GROUP = "(group)"
 
@@ -53,10 +53,6 @@ def _sooner(row: Row) -> str:
     return time_in_words(sooner_s) if sooner_s >= 0 else f"-{time_in_words(-sooner_s)}"
 
 
-def _place(row: Row) -> str:
-    return f"{plain(row['topic'])}-{row['partition']}"
-
-
 _MEMBERS = (
     Column(header="MEMBER", name="member"),
     Column(header="PARTITIONS", name="partitions_before", is_number=True),
@@ -68,7 +64,7 @@ _MEMBERS = (
     Column(header="BOUND", name="drain_s_bound", cell=_bound, is_number=True),
 )
 _MOVES = (
-    Column(header="MOVE", name="partition", cell=_place),
+    Column(header="MOVE", name="partition", cell=partition_text),
     Column(header="FROM", name="from"),
     Column(header="TO", name="to"),
     Column(header="LAG", name="lag", is_number=True),

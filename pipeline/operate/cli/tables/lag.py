@@ -78,6 +78,12 @@ def lag(
     end_without(rows, "no partition matches")
 
 
+def unconfirmed(rows: pa.Table) -> tuple[int, str | None]:
+    """How many of the rows may be out of date, and why the first of them is."""
+    reasons = pc.drop_null(rows["unconfirmed_reason"])
+    return len(reasons), reasons[0].as_py() if len(reasons) else None
+
+
 def warn_if_late(source: TableSource) -> None:
     """Note on stderr that the tables are older than three triggers, and why, if they are."""
     now = datetime.now(tz=timezone.utc)
@@ -88,11 +94,10 @@ def warn_if_late(source: TableSource) -> None:
 
 def _warn(source: TableSource, rows: pa.Table, limit: timedelta) -> None:
     warn_if_late(source)
-    unconfirmed = rows.num_rows - rows["unconfirmed_reason"].null_count
-    if unconfirmed:
-        why = pc.drop_null(rows["unconfirmed_reason"]).unique()[0].as_py()
-        note(f"* {unconfirmed} of {rows.num_rows} rows may be out of date: {why}")
-    provisional = (pc.sum(rows["provisional"]).as_py() or 0) - unconfirmed
+    count, why = unconfirmed(rows)
+    if count:
+        note(f"* {count} of {rows.num_rows} rows may be out of date: {why}")
+    provisional = (pc.sum(rows["provisional"]).as_py() or 0) - count
     if provisional > 0:
         note(
             f"* {provisional} of {rows.num_rows} rows are provisional: the stream has not read the offsets "

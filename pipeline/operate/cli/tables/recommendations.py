@@ -24,6 +24,7 @@ from pipeline.operate.output import (
     WideOption,
     end_without,
     iterate,
+    partition_text,
     plain,
     progress,
     show,
@@ -113,9 +114,8 @@ def story(row: Row) -> list[str]:
             f"  on probation until {plain(row['probation_until'])}; `lagwise resume {group}` ends it"
         )
     for move in row["moves"] or ():
-        partition = f"{plain(move['topic'])}-{move['partition']}"
-        lag = plain(move["lag"])
-        lines.append(f"  move {partition}: {plain(move['from'])} -> {plain(move['to'])} (lag {lag})")
+        owners = f"{plain(move['from'])} -> {plain(move['to'])}"
+        lines.append(f"  move {partition_text(move)}: {owners} (lag {plain(move['lag'])})")
     for member, topics in sorted((row["assignment"] or {}).items()):
         held = "; ".join(f"{plain(topic)} {topics[topic]}" for topic in sorted(topics))
         lines.append(f"  {plain(member)}: {held or 'nothing'}")
