@@ -12,7 +12,7 @@ from pipeline.operate.serve.metrics.groups import group_samples
 from pipeline.operate.serve.metrics.page import Page
 from pipeline.operate.serve.metrics.partitions import partition_samples, topic_samples
 from pipeline.operate.serve.metrics.plans import plan_samples
-from pipeline.operate.serve.metrics.text import Labels, Samples, samples, texts_of
+from pipeline.operate.serve.metrics.text import Samples, labels_of, samples, texts_of
 from pipeline.operate.serve.newest import Newest
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
 from pipeline.operate.serve.views.facts import COLUMNS, Facts, facts, narrowed
@@ -84,7 +84,7 @@ class Scraper:
         self, rows: Facts, stamp: Stamp | None, used: Granularity, series: dict[Granularity, int]
     ) -> Sequence[Samples]:
         owner = rows.planner_state
-        labels = Labels({"cluster_name": owner["cluster"]})
+        labels = labels_of(owner, cluster_name="cluster")
 
         def each(family: Family, value: float | None) -> Samples:
             return samples(family, labels, pa.array([value] * owner.num_rows, pa.float64()))
