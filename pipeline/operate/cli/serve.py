@@ -69,12 +69,7 @@ def serve(
 
 
 def deployment(source: TableSource, serve: ServeConfig, *, is_one: bool) -> Deployment:
-    """One of the clusters that are shown.
-
-    Args:
-        source: Its tables.
-        serve: How the process answers.
-        is_one: No other is shown.
+    """One of the clusters that are shown; `is_one` if there is no other.
 
     Raises:
         ConfigError: See `desk_of`.

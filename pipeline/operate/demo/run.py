@@ -53,13 +53,7 @@ class DemoRun:
     """One run of the demo in its folder."""
 
     def __init__(self, folder: Folder, console: Console, *, seconds: float | None) -> None:
-        """Start nothing.
-
-        Args:
-            folder: Where everything goes; empty.
-            console: Where the view is drawn.
-            seconds: How long to go on after the first batch; None is until Ctrl-C.
-        """
+        """Start nothing; the demo is to end `seconds` after its first batch, or at Ctrl-C if that is None."""
         self._folder = folder
         self._console = console
         self._seconds = seconds

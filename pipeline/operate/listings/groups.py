@@ -119,11 +119,7 @@ def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | N
 
 
 def group_rows(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
-    """The groups that match the filter, by name, including those that only have commits.
-
-    Args:
-        tables: The tables to read.
-        wanted: A filter of columns `cluster` and `group_id`.
+    """The groups that match a filter of `cluster` and `group_id`, by name, including those that only have commits.
 
     Raises:
         MissingTableError: The stream has not made the tables yet.

@@ -31,11 +31,9 @@ class BehindMember:
 
 
 def behind_members(group: Row, at: datetime) -> list[BehindMember]:
-    """The members that are behind, by member id; none where that is not known, as of groups of other types.
+    """Members of a row of `consumer_groups` that are behind, by member id; none where that is unknown.
 
-    Args:
-        group: `members` and `reconciliation` of `schemas.CONSUMER_GROUPS`.
-        at: When the tables were true: the clock of their newest batch.
+    `at` is the clock of the newest batch of the tables.
     """
     members = {member["member_id"]: member for member in group["members"] or ()}
     return [

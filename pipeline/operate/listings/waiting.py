@@ -14,12 +14,7 @@ _COLUMNS = ("decision", "reason", "target_hash", "base_hash", "awaiting_since", 
 
 
 def waiting_row(tables: Readable, group: str, columns: Iterable[str] = ()) -> Row:
-    """The row of `plan_state` with the plan of the group that waits for approval.
-
-    Args:
-        tables: Where it is.
-        group: The group.
-        columns: What is wanted of the row besides what approval needs.
+    """The row of `plan_state` with the group's plan that waits for approval: these columns and those of approval.
 
     Raises:
         NotWaitingError: None does.

@@ -66,11 +66,7 @@ class Clusters:
     """All of them, in the order in which they were given."""
 
     def __init__(self, deployments: Sequence[Deployment]) -> None:
-        """Read nothing yet.
-
-        Args:
-            deployments: One or more. The configuration of the first says how `serve` answers.
-        """
+        """Read nothing yet; the configuration of the first deployment says how `serve` answers."""
         self.are_several = len(deployments) > 1
         self._given = [
             # The only one keeps nobody waiting for another.

@@ -48,12 +48,7 @@ class Gate:
     """Passes requests on, or answers with a refusal."""
 
     def __init__(self, app: ASGIApp, refuse: Callable[[Request], Response | None]) -> None:
-        """Wrap the application.
-
-        Args:
-            app: The application behind the gate.
-            refuse: Returns the refusal of a request; None if it may pass.
-        """
+        """Wrap the application; `refuse` returns the refusal of a request, or None if it may pass."""
         self._app = app
         self._refuse = refuse
 

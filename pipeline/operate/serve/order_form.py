@@ -59,14 +59,9 @@ async def body_of(request: Request) -> bytes:
 
 
 def form_of(request: Request, body: bytes, *, what: str, token: str, config: ServeConfig) -> Form:
-    """Return the order, after checking that a page of this server sent it with the right token.
+    """The order, after checking that a page of this server sent it with the right token.
 
-    Args:
-        request: With the group in its query.
-        body: Of the request.
-        what: Name of the field with the order.
-        token: `serve.token`, resolved.
-        config: Names of the page.
+    `what` names the field with the order; `token` is that of `serve.token`, resolved.
 
     Raises:
         RefusedError: A check fails, or the form is invalid.

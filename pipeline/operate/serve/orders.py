@@ -81,14 +81,7 @@ def why_too_short(token: str) -> str | None:
 def order_routes(
     token: str, desk_of: Callable[[Request], Desk], config: ServeConfig, answer: Answer
 ) -> Sequence[Route]:
-    """Routes on which orders are taken.
-
-    Args:
-        token: What whoever orders must know.
-        desk_of: Where the order of a request is taken; raises `RefusedError` where none is.
-        config: By which names the page is known.
-        answer: Shows what became of it.
-    """
+    """Routes on which orders are taken; `desk_of` raises `RefusedError` for a cluster that takes none."""
     rate = Rate(MOST_ORDERS, per_s=_RATE_S)
 
     def taking(what: str, clerk: _Clerk) -> Callable[[Request], Awaitable[Response]]:

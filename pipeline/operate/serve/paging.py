@@ -33,13 +33,7 @@ class Page:
 
 
 def page_of(rows: pa.Table, *, after: Place | None, limit: int) -> Page:
-    """Return the first `limit` rows after a position.
-
-    Args:
-        rows: Of one group, by topic and partition.
-        after: None for the first page.
-        limit: At least 1.
-    """
+    """The first `limit` rows of a group, which are by topic and partition, after a partition, or from the start."""
     if after is not None:
         topic, partition = rows["topic"], rows["partition"]
         is_later = pc.or_(

@@ -28,12 +28,7 @@ _NO_HANDLES = (errno.EMFILE, errno.ENFILE)
 
 
 def serve(app: ASGIApp, config: ServeConfig, *, on_listening: Callable[[str], None]) -> None:
-    """Answer until SIGINT or SIGTERM.
-
-    Args:
-        app: What answers.
-        config: Where; port 0 takes any that is free.
-        on_listening: Called with the URL as soon as it answers.
+    """Answer until SIGINT or SIGTERM; port 0 takes any that is free. `on_listening` gets the URL.
 
     Raises:
         ConfigError: The address cannot be had.

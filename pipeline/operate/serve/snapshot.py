@@ -49,12 +49,9 @@ class Snapshot:
 
 
 def snapshot(tables: Tables, names: Iterable[str], *, may_miss: Collection[str] = ()) -> Snapshot:
-    """The newest version of each table.
+    """The newest version of each named table; only those in `may_miss` may be missing.
 
-    Args:
-        tables: All of them.
-        names: Of those that are opened; `partition_lag` is among them.
-        may_miss: Those that an earlier version of lagwise has not made.
+    `partition_lag` must be among the names.
 
     Raises:
         MissingTableError: The stream has not made them yet.

@@ -43,12 +43,10 @@ class Worker:
 
 
 def result_of(future: "Future[Result]", cancel: Callable[[], None]) -> Result:
-    """Wait for the result, or raise the error of the work.
+    """Wait for the result of `Worker.begin`, or raise the error of the work.
 
-    Args:
-        future: Of `Worker.begin`.
-        cancel: Called after Ctrl-C, again and again until it has ended: a statement that Spark still plans has no job
-            to be cancelled yet.
+    After Ctrl-C, `cancel` is called again and again until the work has ended: a statement that Spark still plans has no
+    job to cancel yet.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; what was begun has ended.

@@ -13,15 +13,7 @@ from pipeline.tables.reading import Tables
 
 
 def approve_plan(tables: Tables, config: Config, group: str, *, plan: str, reason: str, by: str) -> Orders:
-    """Write the order, and return what holds for the group then.
-
-    Args:
-        tables: Where the plan waits.
-        config: Configuration of the stream.
-        group: The group.
-        plan: `plan_id` of the plan that was looked at.
-        reason: Why, for the next operator.
-        by: Who gives the order.
+    """Approve the plan with this `plan_id`; the orders that hold for the group then.
 
     Raises:
         NotWaitingError: This plan does not wait, or somebody has approved it already.

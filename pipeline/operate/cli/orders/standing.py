@@ -14,15 +14,9 @@ from pipeline.operate.serve.orders import Standing
 
 
 def stand(config: Config, group: str, *, order: Standing, partitions: str, reason: str, by: str) -> str:
-    """Write the order, and return what holds for the group then and from when on, in sentences.
+    """Write the order; what holds for the group then and from when on, in sentences.
 
-    Args:
-        config: Of the stream.
-        group: The group.
-        order: Which one.
-        partitions: Of `pin` and `unpin`, as the commands take them, with blanks between; `unpin` without any is all.
-        reason: Of `pause`.
-        by: Who gives the order.
+    `pin` and `unpin` take partitions as their commands do, with blanks between; `unpin` without any is all.
 
     Raises:
         OrderError: The partitions are none, or cannot be unpinned.

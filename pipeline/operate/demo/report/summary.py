@@ -59,16 +59,7 @@ def summarise(
     control_topic: str,
     bootstrap: str,
 ) -> Summary:
-    """The summary of a demo.
-
-    Args:
-        batch_seconds: How long each batch took.
-        final: The tables at the end, with all plans ever made.
-        timelines: Timeline of each group.
-        folder: Where everything was written.
-        control_topic: Topic of the plans.
-        bootstrap: Address of the broker.
-    """
+    """The summary of a demo; `final` has the tables at its end, with all plans that were made."""
     return Summary(
         batches=len(batch_seconds),
         batch_seconds_p50=round(statistics.median(batch_seconds), 3) if batch_seconds else None,

@@ -23,12 +23,9 @@ _BAR_FROM_RECORDS = 1000
 def lag_table(
     groups: Sequence[GroupView], *, gained: Mapping[str, int] = MappingProxyType({}), folded: bool = False
 ) -> Table:
-    """A row for each member, a bar for its lag; all bars on one scale.
+    """A row for each member, or each group if `folded`, with a bar for its lag; all bars have one scale.
 
-    Args:
-        groups: What to show.
-        gained: By client id, how many partitions it was given by others lately; negative if it gave some.
-        folded: A row for each group instead.
+    `gained` has, by client id, the partitions that a member was lately given, minus those that it gave up.
     """
     table = _lag_headers()
     shown = [(group, (group.whole,) if folded else group.shares) for group in groups]

@@ -23,12 +23,7 @@ def group_labels(rows: pa.Table, **more: str) -> Labels:
 
 
 def group_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:
-    """Samples of each group as a whole, and of its members.
-
-    Args:
-        facts: Of the groups that are wanted.
-        config: What is wanted.
-    """
+    """Samples of each group as a whole, and of its members."""
     lag = facts.partition_lag
     sums = lag.group_by(GROUP).aggregate(
         [

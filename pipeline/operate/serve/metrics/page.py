@@ -48,11 +48,7 @@ class Page:
 
 
 def joined(pages: Mapping[str, Page]) -> Page:
-    """The pages of several clusters as one, with the name of the cluster as label `cluster` of every sample.
-
-    Args:
-        pages: By name of the cluster.
-    """
+    """The pages of several clusters, by name, as one: the name is label `cluster` of every sample."""
     lines: dict[Family, list[bytes]] = {}
     for name, page in pages.items():
         for family, text in page.texts.items():

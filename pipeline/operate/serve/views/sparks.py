@@ -19,12 +19,7 @@ class Sparks:
     """Reads the last hour at most once a minute, however often it is requested."""
 
     def __init__(self, *, max_gap: timedelta, most_rows: int = MOST_ROWS) -> None:
-        """Read nothing yet.
-
-        Args:
-            max_gap: How far apart two rows of a partition may be; after a longer time its lag is unknown.
-            most_rows: With more rows in the hour nothing is read.
-        """
+        """Read nothing yet, and nothing of an hour with more rows than `most_rows`; for `max_gap` see `past_of`."""
         self._max_gap = max_gap
         self._most_rows = most_rows
         self._newest = Newest[datetime, Mapping[str, Series]]()

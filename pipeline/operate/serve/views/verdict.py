@@ -19,11 +19,7 @@ class Verdict(NamedTuple):
 
 
 def verdict(row: Row) -> Verdict:
-    """The worst that holds of the group; a figure that is unknown supports no verdict.
-
-    Args:
-        row: The group's in the fleet.
-    """
+    """The worst that holds of a group, by its row in the fleet; unknown figures support no verdict."""
     found = _trouble(row) or _lag(row)
     unknown = row["unknown_lag"] + row["old_lag"]
     if not unknown or found.level == "none":
