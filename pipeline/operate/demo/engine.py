@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.config.model import Config
 from pipeline.config.secret_values import resolve
-from pipeline.operate.demo.background import in_background
+from pipeline.operate.background import in_background
 from pipeline.run.job import Job
 from pipeline.run.query import Report
 from pipeline.run.session import build_session

@@ -2,16 +2,14 @@
 
 import subprocess
 from concurrent.futures import Future
-from contextlib import suppress
 from pathlib import Path
 from typing import final
 
 from pipeline.child_python import module_command
 from pipeline.errors import MissingDependencyError
-from pipeline.operate.demo.background import in_background
+from pipeline.operate.background import in_background
+from pipeline.operate.demo.processes.launcher import end
 from pipeline.operate.extras import lacking
-
-_STOPPED_WITHIN_S = 6.0
 
 
 @final
@@ -46,12 +44,7 @@ class Page:
 
     def close(self) -> None:
         """End it."""
-        if self._process.stdin:
-            self._process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_STOPPED_WITHIN_S)
-        self._process.kill()
-        self._process.wait()
+        end([self._process])
         if self._process.stdout:
             self._process.stdout.close()
 

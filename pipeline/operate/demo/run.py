@@ -16,8 +16,8 @@ from pipeline.errors import BrokerUnavailableError, MissingDependencyError
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.embedded.config import KAFKA
 from pipeline.local.jars import resolve, resolve_for_spark
+from pipeline.operate.background import in_background
 from pipeline.operate.demo import interruption
-from pipeline.operate.demo.background import in_background
 from pipeline.operate.demo.engine import Engine
 from pipeline.operate.demo.folder import TEMPLATE, Folder
 from pipeline.operate.demo.moves import MovesReader
@@ -101,7 +101,7 @@ class DemoRun:
             create_stream_topics(self._bootstrap, config)
             moves = cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control)))
             running = cleanup.enter_context(ExitStack())
-            started = [running.enter_context(Processes(self._bootstrap, BESIDE))]
+            started = [running.enter_context(closing(Processes(self._bootstrap, BESIDE)))]
         reports: SimpleQueue[Report] = SimpleQueue()
 
         def on_batch(report: Report) -> None:
@@ -131,9 +131,9 @@ class DemoRun:
         if report is None:
             return
         with self._view.phase("starting groups that follow, and their control groups that do not"):
-            started.append(running.enter_context(Processes(self._bootstrap, PAIRED)))
+            started.append(running.enter_context(closing(Processes(self._bootstrap, PAIRED))))
             if self._has_made(jar, asked):
-                started.append(running.enter_context(Processes(self._bootstrap, JAVA)))
+                started.append(running.enter_context(closing(Processes(self._bootstrap, JAVA))))
             self._timeline = Timeline(_ALL, began_at=datetime.now(tz=timezone.utc))
         until_s = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
         with self._view.open():

@@ -2,10 +2,10 @@
 
 import subprocess
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
-from types import TracebackType
-from typing import final
+from typing import Any, final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -48,7 +48,7 @@ def create_stream_topics(bootstrap: str, config: Config) -> None:
 
 @final
 class Processes:
-    """The producer and the groups, a process each; a context manager. Their output is this process's."""
+    """The producer and the groups, a process each; close it after use. Their output is this process's."""
 
     def __init__(self, bootstrap: str, scenario: Scenario) -> None:
         """Create the topics of the scenario with their first burst, and start all processes.
@@ -71,14 +71,6 @@ class Processes:
             },
         }
 
-    def __enter__(self) -> "Processes":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def check(self) -> None:
         """Raise if a process has ended.
 
@@ -92,16 +84,21 @@ class Processes:
                 )
 
     def close(self) -> None:
-        """End all of them: ask all, then wait for each, and kill those that take too long."""
-        for process in self._processes.values():
-            if process.stdin:
-                process.stdin.close()
-        deadline = time.monotonic() + _STOPPED_WITHIN_S
-        for process in self._processes.values():
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, deadline - time.monotonic()))
-            process.kill()
-            process.wait()
+        """End all of them."""
+        end(self._processes.values())
+
+
+def end(processes: Collection["subprocess.Popen[Any]"]) -> None:
+    """Ask all to end, by closing their stdin, then wait for each, and kill those that take too long."""
+    for process in processes:
+        if process.stdin:
+            process.stdin.close()
+    deadline = time.monotonic() + _STOPPED_WITHIN_S
+    for process in processes:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, deadline - time.monotonic()))
+        process.kill()
+        process.wait()
 
 
 def _create_topics(bootstrap: str, scenario: Scenario) -> None:
