@@ -29,9 +29,7 @@ StrategyName: TypeAlias = Annotated[
 ]
 
 
-def assign(
-    strategy_name: StrategyName,
-) -> None:
+def assign(strategy_name: StrategyName) -> None:
     """Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.
 
     Example: lagwise assign --strategy lag-aware < assignor/cases/examples/lag-aware.json

@@ -12,8 +12,7 @@ from pipeline.tables.backup import back_up
 
 def backup(
     folder: Annotated[
-        Path,
-        typer.Argument(metavar="FOLDER", help="New folder for the copy, on this machine."),
+        Path, typer.Argument(metavar="FOLDER", help="New folder for the copy, on this machine.")
     ],
     *,
     tables: TablesOption = None,

@@ -101,11 +101,11 @@ def _partitions(source: Source, now: Now, request: Request) -> Row | None:
     if group_of(request) not in source.fleet(now).rows:
         return None
     rows = lag_rows(now.found, group_of(request))
-    page = page_of(rows, after=after, limit=limit)
+    page, last = page_of(rows, after=after, limit=limit)
     return {
-        "partitions": list(iterate(page.rows)),
+        "partitions": list(iterate(page)),
         "total": rows.num_rows,
-        "next": None if page.last is None else _next(request, page.last),
+        "next": None if last is None else _next(request, last),
     }
 
 

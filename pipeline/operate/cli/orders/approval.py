@@ -36,11 +36,7 @@ def with_approval(held: Orders, row: Row, *, reason: str, by: str) -> Orders:
         NotWaitingError: Another operator has approved the same plan, and the stream has not answered yet.
     """
     approval = Approval(
-        target_hash=row["target_hash"],
-        base_hash=row["base_hash"],
-        reason=reason,
-        by=by,
-        at_ms=clock.now_ms(),
+        target_hash=row["target_hash"], base_hash=row["base_hash"], reason=reason, by=by, at_ms=clock.now_ms()
     )
     before = held.approval
     is_unanswered = before is not None and before.at_ms > from_json(row["state"]).approval_at_ms

@@ -38,8 +38,7 @@ from pipeline.operate.output import (
 GroupArgument = Annotated[str, typer.Argument(metavar="GROUP")]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the next operator.")]
 OutputOption = Annotated[
-    Literal["text", "json"],
-    typer.Option("--output", "-o", help="A line for people, or a JSON object."),
+    Literal["text", "json"], typer.Option("--output", "-o", help="A line for people, or a JSON object.")
 ]
 
 
@@ -160,8 +159,7 @@ def trigger(
 def pin(
     group: GroupArgument,
     partitions: Annotated[
-        list[str],
-        typer.Argument(metavar="TOPIC[:0-3,7]", help="Partitions, or a whole topic."),
+        list[str], typer.Argument(metavar="TOPIC[:0-3,7]", help="Partitions, or a whole topic.")
     ],
     *,
     output: OutputOption = "text",

@@ -20,12 +20,10 @@ from pipeline.tables.reading import Tables, all_of, matches
 _BATCHES_UNTIL_OLD = 3
 
 GroupsOption = Annotated[
-    list[str] | None,
-    typer.Option("--group", "-g", metavar="GLOB", help="Only these groups; repeatable."),
+    list[str] | None, typer.Option("--group", "-g", metavar="GLOB", help="Only these groups; repeatable.")
 ]
 TopicsOption = Annotated[
-    list[str] | None,
-    typer.Option("--topic", "-t", metavar="GLOB", help="Only these topics; repeatable."),
+    list[str] | None, typer.Option("--topic", "-t", metavar="GLOB", help="Only these topics; repeatable.")
 ]
 
 

@@ -6,15 +6,7 @@ from dataclasses import dataclass
 from pipeline.operate.demo.report.timeline import GroupTimeline
 from pipeline.operate.output import Column, aligned
 
-HEADINGS = (
-    "GROUP",
-    "FOLLOWS",
-    "LAG AT START",
-    "LAG NOW",
-    "MOST LAG",
-    "DRAINED AFTER",
-    "PARTITIONS MOVED",
-)
+HEADINGS = ("GROUP", "FOLLOWS", "LAG AT START", "LAG NOW", "MOST LAG", "DRAINED AFTER", "PARTITIONS MOVED")
 _NAMES = 2
 """Columns of text, before those of figures."""
 

@@ -46,10 +46,7 @@ class Heat:
 
 
 def heat(
-    members: Sequence[Row],
-    partitions: pa.Table,
-    moves: Sequence[Mapping[str, Any]],
-    names: Mapping[str, str],
+    members: Sequence[Row], partitions: pa.Table, moves: Sequence[Mapping[str, Any]], names: Mapping[str, str]
 ) -> Heat:
     """The map of a group, from its `member_rows`, their `member_names`, and the moves of its newest target."""
     to: dict[Key, str | None] = {(move["topic"], move["partition"]): move["to"] for move in moves}

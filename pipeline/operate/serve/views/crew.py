@@ -119,10 +119,11 @@ def _stuck(facts: Facts) -> dict[str, int]:
 
 
 def _by_group(groups: pa.Table, seen: set[tuple[str, str]]) -> dict[str, list[_Member] | None]:
-    found: dict[str, list[_Member] | None] = {}
-    for group_id, members in zip(groups["group_id"].to_pylist(), groups["members"].to_pylist(), strict=True):
-        found[group_id] = None if members is None else [_member(group_id, one, seen) for one in members]
-    return found
+    rows = zip(groups["group_id"].to_pylist(), groups["members"].to_pylist(), strict=True)
+    return {
+        group_id: None if members is None else [_member(group_id, one, seen) for one in members]
+        for group_id, members in rows
+    }
 
 
 def _member(group_id: str, row: Mapping[str, Any], seen: set[tuple[str, str]]) -> _Member:

@@ -79,8 +79,7 @@ def past_of(
     lags = _sums(in_force, rows, _POINTS).get(group_id, [None] * _POINTS)
     moments = [datetime.fromtimestamp(at_us / 1e6, tz=timezone.utc) for at_us in moments_us.tolist()]
     return Past(
-        lag=list(zip(moments, lags, strict=True)),
-        age=list(zip(moments, _ages(in_force, rows), strict=True)),
+        lag=list(zip(moments, lags, strict=True)), age=list(zip(moments, _ages(in_force, rows), strict=True))
     )
 
 

@@ -46,6 +46,12 @@ class Outcome:
     """Members that it takes from or gives to; None unless it is open."""
 
 
+_RECORDED = (
+    *("epoch", "status", "moves", "moves_made", "published_at"),
+    *("predicted_drain_s", "realised_drain_s"),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A group's row of `plan_state`, with the outcome of its plan and its members' answers."""
@@ -200,24 +206,15 @@ def _recorded(row: Mapping[str, Any]) -> Outcome | None:
     if plan is None:
         return None
     return Outcome(
-        epoch=plan["epoch"],
-        status=plan["status"],
-        moves=plan["moves"],
-        moves_made=plan["moves_made"],
-        published_at=plan["published_at"],
-        predicted_drain_s=plan["predicted_drain_s"],
-        realised_drain_s=plan["realised_drain_s"],
+        **{name: plan[name] for name in _RECORDED},
         effect=row["plan_effect"],
         effect_why=row["plan_effect_why"],
     )
 
 
 def _members(facts: Facts) -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
     groups = facts.consumer_groups
-    for group_id, members in zip(groups["group_id"].to_pylist(), _ids(groups), strict=True):
-        found[group_id] = frozenset(members)
-    return found
+    return dict(zip(groups["group_id"].to_pylist(), map(frozenset, _ids(groups)), strict=True))
 
 
 def _ids(groups: pa.Table) -> Iterator[list[str]]:
