@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 _HIDDEN = (
     f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "auto" then asks coordinators instead'
 )
+_AGAIN_AFTER_S = 0.1
 _COMPACTED = {"cleanup.policy": "compact"}
 # A hand-over holds as long as its generation, which may be months; the records of dead members have to go at last.
 _ACKS = {
@@ -155,6 +156,7 @@ def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) 
                 f"the cluster did not list topics {', '.join(missing)} within {timeout_s:g} s; check its controller"
                 f"{hint}"
             )
+        time.sleep(_AGAIN_AFTER_S)
 
 
 def _refuse_hidden(admin: AdminClient, topic: str, *, timeout_s: float) -> None:
