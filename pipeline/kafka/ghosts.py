@@ -1,8 +1,8 @@
-"""Ghosts: groups that are in the tables although the brokers no longer know them.
+"""Ghosts: groups in the tables that the brokers no longer know.
 
 A deletion is a tombstone in the offsets topic. A driver that was away while it was written and compacted away never
 sees it. So lagwise asks the brokers once a day, and after each full reading. It drops a group only if they answer by
-name, twice, a batch apart, that it is dead or unknown and has no commit. No other answer, and no silence, drops it.
+name, twice, a batch apart, that it is dead or unknown and has no commit. No other answer drops it, nor does silence.
 """
 
 import logging
@@ -50,8 +50,8 @@ class Brokers:
 
         Args:
             properties: Properties of librdkafka, with secrets resolved.
-            make_admin: Makes a client for questions.
-            timeout_s: Timeout of each question.
+            make_admin: Creates an admin client.
+            timeout_s: Timeout of each request.
         """
         self._properties = dict(properties)
         self._make_admin = make_admin
@@ -69,7 +69,7 @@ class Brokers:
         return None if found.errors else frozenset(group.group_id for group in found.valid)
 
     def are_gone(self, groups: Committed) -> frozenset[str]:
-        """Those of the groups that are dead or unknown, and have no commit for any of their partitions."""
+        """Groups that are dead or unknown, and have no commit for any of their partitions."""
         return frozenset(
             group
             for group, said in self._described(groups)
@@ -79,7 +79,7 @@ class Brokers:
     def _described(
         self, groups: Collection[str]
     ) -> Iterator[tuple[str, ConsumerGroupDescription | KafkaException]]:
-        """Each group with its coordinator's description, or why there is none."""
+        """Each group with its coordinator's description, or the error."""
         if not groups:
             return
         try:
@@ -108,9 +108,9 @@ class Brokers:
     def commits(
         self, group: str, partitions: Collection[PartitionKey]
     ) -> dict[PartitionKey, int | None] | None:
-        """The offset that the group has committed in each partition, None for no commit.
+        """The group's committed offset in each partition; None for no commit.
 
-        Partitions of which the coordinator says nothing certain are left out; None when it does not answer.
+        Leaves out partitions without a certain answer; None if the coordinator does not answer.
         """
         wanted = [TopicPartition(*key) for key in partitions]
         if not wanted:

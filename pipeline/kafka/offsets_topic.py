@@ -1,7 +1,7 @@
 """Source: whether this user can read the offsets topic now, according to the brokers.
 
 Nothing is fetched: a broker's description of the topic includes this user's rights. A topic that brokers do not know is
-hidden, or does not exist yet. Which of the two does not matter: coordinators know every commit either way.
+hidden or does not exist yet; either way, coordinators know every commit.
 """
 
 import time
@@ -34,7 +34,7 @@ class Access:
 
 
 def ask(admin: AdminClient, *, timeout_s: float) -> Question:
-    """Ask without waiting for the answer.
+    """Send the request without waiting for the answer.
 
     Raises:
         KafkaException: The client cannot ask.
