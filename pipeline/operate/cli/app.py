@@ -1,7 +1,7 @@
 """The command `lagwise`: one module per subcommand, loaded when it is called.
 
-So the help and the reading commands start in a fraction of a second: Spark and the Kafka clients, which take
-seconds, are loaded by the commands that need them.
+So the help and the reading commands start in a fraction of a second: only commands that need Spark or a Kafka client,
+which take seconds, load them.
 """
 
 import os
@@ -68,13 +68,13 @@ def load_command(name: str) -> Any:
 
 
 class _LazyCommands(TyperGroup):
-    """Commands that are loaded when called, and expected errors as one line and exit status 1."""
+    """Loads commands when they are called; prints expected errors as one line, with exit status 1."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # click's signature
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:  # noqa: ARG002  # click's signature
-        # The list in `--help` needs names and first lines only.
+        # `--help` needs only names and first lines.
         return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -132,7 +132,7 @@ def main() -> None:
     """Run the command; every failure ends in one line and exit status 1."""
     try:
         app()
-    # The last resort of a command line: a traceback helps who develops it, a line helps who uses it.
+    # The last resort of a command line: a traceback helps its developers, a line helps its users.
     except Exception as error:
         if _wants_traceback():
             raise

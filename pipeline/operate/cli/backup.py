@@ -1,4 +1,4 @@
-"""`lagwise backup`: a copy of the tables, to go back to."""
+"""`lagwise backup`: a copy of the tables, for a restore."""
 
 from pathlib import Path
 from typing import Annotated

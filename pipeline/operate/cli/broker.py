@@ -1,4 +1,4 @@
-"""`lagwise broker`: a Kafka to try things on, of one node or of several."""
+"""`lagwise broker`: a Kafka for experiments, with one node or several."""
 
 import signal
 import time
@@ -83,7 +83,7 @@ def _run_several(cluster: EmbeddedCluster) -> None:
 
 
 def _wait_for_the_last(running: list[ClusterNode]) -> None:
-    """Return never; a node that was killed is not started again, and the others go on without it."""
+    """Wait until the last node ends. A killed node is not restarted, and the others go on without it."""
     while running:
         time.sleep(_LOOK_EVERY_S)
         for node in [node for node in running if node.pid is None]:

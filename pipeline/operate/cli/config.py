@@ -1,4 +1,4 @@
-"""`lagwise config check`: the effective configuration, and what is risky about it."""
+"""`lagwise config check`: the effective configuration and its risks."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ from pipeline.operate.output import note
 
 config = typer.Typer(no_args_is_help=True, add_completion=False, help="Check a configuration.")
 
-# Tables of free properties, which may hold secrets.
+# Tables of arbitrary properties, which may hold secrets.
 _FREE_TABLES = (("kafka", "properties"), ("kafka", "java"), ("tables", "storage_options"), ("spark",))
 
 
@@ -68,7 +68,7 @@ def check(
     Exit status: 0 the configuration can be used, 1 it cannot (`lagwise run` would refuse it), 2 wrong usage.
     """
     loaded = load(find_config(file))
-    # Whether executors get the code shows only where the driver is started.
+    # Only the start of the driver decides whether executors get the code.
     check_places(loaded.tables, master=loaded.spark.get("spark.master", "local[*]"), ships_code=True)
     asked = _asked(partitions, logs, commits)
     _check_largest(largest, cores)
@@ -82,7 +82,7 @@ def check(
 
 
 def _effective(loaded: Config) -> dict[str, Any]:
-    """Every setting that is in force, secrets masked."""
+    """All effective settings, with secrets masked."""
     settings = loaded.model_dump(exclude_none=True)
     for *outer, name in _FREE_TABLES:
         table = settings[outer[0]] if outer else settings
@@ -93,7 +93,7 @@ def _effective(loaded: Config) -> dict[str, Any]:
 
 
 def _asked(partitions: int | None, logs: int | None, commits: float) -> list[Cluster]:
-    """The cluster that somebody asks about, if any."""
+    """The cluster of the options, if they name one."""
     size = partitions or logs
     if size is not None:
         return [_cluster(size, logs, commits)]
@@ -119,7 +119,7 @@ def _cluster(partitions: int, logs: int | None, commits: float) -> Cluster:
 
 
 def _reckoned(loaded: Config, clusters: Iterable[Cluster]) -> str:
-    """Comments of TOML: what it takes, by size of the cluster."""
+    """TOML comments on the costs, by size of the cluster."""
     lines = [
         "",
         "# What it takes, by partitions of groups and of topics. Reckoned from figures measured on two cores, at",
@@ -139,7 +139,7 @@ def _reckoned(loaded: Config, clusters: Iterable[Cluster]) -> str:
 
 
 def _predicted(clusters: Iterable[Cluster], cores: int, largest: int) -> str:
-    """Comments of TOML: what executors would buy, by size of the cluster."""
+    """TOML comments on the gain of executors, by size of the cluster."""
     lines = [
         "",
         f"# What {cores} cores of a Spark cluster would buy: predicted from tasks measured on one core, for batches",
@@ -156,12 +156,12 @@ def _predicted(clusters: Iterable[Cluster], cores: int, largest: int) -> str:
 
 
 def _toml(table: Mapping[str, Any], name: str = "", heading: str = "") -> Iterator[str]:
-    """`table` as TOML lines: its own keys first, or they would belong to the table before them."""
+    """`table` as TOML lines: its own keys first, or they would belong to the previous table."""
     if heading:
         yield f"\n{heading}"
     for key, value in table.items():
         if not _is_table(value):
-            # JSON's strings, numbers, booleans and arrays of them are TOML's too.
+            # JSON's strings, numbers, booleans and arrays are valid in TOML.
             yield f"{_key(key)} = {json.dumps(value)}"
     for key, value in table.items():
         if not _is_table(value):

@@ -1,4 +1,4 @@
-"""`lagwise demo`: everything at work on this machine, nothing to set up."""
+"""`lagwise demo`: the whole system on this machine, without any setup."""
 
 import logging
 from pathlib import Path
@@ -58,7 +58,7 @@ def _run(folder: Folder, *, seconds: float | None) -> Summary:
             raise
         except Exception as error:
             log.exception("the demo failed")
-            # What Java throws has hundreds of lines.
+            # Errors of Java have hundreds of lines.
             raise PipelineError(str(error).partition("\n")[0]) from error
 
 

@@ -1,4 +1,4 @@
-"""`lagwise explain`: what a strategy does with a case, in words and tables, without any cluster."""
+"""`lagwise explain`: the answer of a strategy to a case in words and tables, without any cluster."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ _GROUP = "(group)"
 
 
 def _time(name: str) -> Callable[[Row], str]:
-    """A cell with a time; unknown without a capacity."""
+    """A cell with a time, which is unknown without a capacity."""
 
     def cell(row: Row) -> str:
         if row["capacity"] is None:
@@ -31,7 +31,7 @@ def _time(name: str) -> Callable[[Row], str]:
 
 
 def _bound(row: Row) -> str:
-    """A cell with the bound that no assignment can beat; only the group has one."""
+    """A cell with the lower bound of the drain time, which only the group has."""
     return _time("drain_s_bound")(row) if row["member"] == _GROUP else ""
 
 
@@ -41,7 +41,7 @@ def _record_seconds(row: Row) -> str:
 
 
 def _sooner(row: Row) -> str:
-    """A cell with the time by which the move lets the group drain sooner."""
+    """A cell with the time by which the group drains sooner due to the move."""
     if row["saves_record_s"] is None:
         return NONE
     with_s, without_s = row["drain_s_after"], row["drain_s_without"]

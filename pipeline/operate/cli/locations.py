@@ -1,4 +1,4 @@
-"""Locations of tables and configuration: options that commands share."""
+"""Locations of tables and configuration: the options of commands."""
 
 import os
 from collections import Counter
@@ -40,19 +40,19 @@ StreamConfigOption = Annotated[Path | None, _config("of the stream", ".")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
-    """Tables and the configuration of the stream that writes them (defaults when only a folder is known)."""
+    """Tables and the configuration of the stream that writes them, or defaults if only a folder is known."""
 
     tables: Tables
     config: Config
     is_configured: bool
-    """A file gave the configuration."""
+    """The configuration is from a file."""
 
 
 def find(tables: str | None, config: Path | None) -> TableSource:
-    """The tables that options, environment or working directory name, in this order.
+    """The tables from options, environment or working directory, in this order.
 
     Raises:
-        ConfigError: None of them names one, or the configuration cannot be used.
+        ConfigError: None of them names tables, or the configuration cannot be used.
     """
     root = tables or (None if config else os.environ.get("LAGWISE_TABLES"))
     file = config or _path_of(os.environ.get("LAGWISE_CONFIG"))
@@ -65,7 +65,7 @@ def find(tables: str | None, config: Path | None) -> TableSource:
 def find_several(tables: Sequence[str], configs: Sequence[Path]) -> list[TableSource]:
     """The tables of one cluster, as `find`, or of several: by their roots, or by the configurations of their jobs.
 
-    With several roots, a configuration says how all are shown, and what Kafka it reaches for its own root alone.
+    With several roots, a configuration applies to the display of all, but its Kafka cluster only to its own root.
 
     Raises:
         ConfigError: See `find`; or roots and several configurations are given, or one twice.
@@ -97,7 +97,7 @@ def _place(root: str) -> str:
 
 
 def find_config(config: Path | None) -> Path:
-    """The configuration that option, environment or working directory name; it may not exist."""
+    """Path of the configuration from option, environment or working directory; it may not exist."""
     return config or _path_of(os.environ.get("LAGWISE_CONFIG")) or Path(DEFAULT_CONFIG)
 
 
@@ -113,7 +113,7 @@ def _source(root: str, config: Config, *, is_configured: bool) -> TableSource:
 def _in_working_directory() -> Iterator[TableSource]:
     if Path(DEFAULT_CONFIG).is_file():
         settings = load(DEFAULT_CONFIG)
-        # A clone always has this file; that the stream ran with it shows in the folder it names.
+        # A clone always has this file; the folder that it names exists only if the stream ran with it.
         if "://" in settings.tables.root or Path(settings.tables.root).is_dir():
             yield _source(settings.tables.root, settings, is_configured=True)
     if Path(DEMO_TABLES).is_dir():

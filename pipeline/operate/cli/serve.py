@@ -69,20 +69,20 @@ def serve(
 
 
 def deployment(source: TableSource, serve: ServeConfig, *, is_one: bool) -> Deployment:
-    """One of the clusters that are shown; `is_one` if there is no other.
+    """A cluster on the page; `is_one` if there is no other.
 
     Raises:
         ConfigError: See `desk_of`.
         MissingDependencyError: See `desk_of`.
     """
     config = source.config.model_copy(update={"serve": serve})
-    # With several clusters, Kafka is known only where the job's own file says so.
+    # With several clusters, Kafka is known only from the job's own file.
     desk = desk_of(source.tables, config) if is_one or source.is_configured else None
     return Deployment(tables=source.tables, config=config, desk=desk)
 
 
 def read_token_of(config: Config) -> str | None:
-    """What a reader must know; None where nothing is set.
+    """The token of readers; None if none is set.
 
     Raises:
         ConfigError: The token cannot be read, is too short, or approves as well.
@@ -105,7 +105,7 @@ def _resolved(name: str, reference: str) -> str:
 
 
 def _tell_who_may_read(config: ServeConfig) -> None:
-    """Say what follows from an address that others reach."""
+    """Print the consequences of an address that other hosts can reach."""
     if is_loopback(config.host):
         return
     if not config.hosts and not config.origins:
@@ -117,7 +117,7 @@ def _tell_who_may_read(config: ServeConfig) -> None:
 
 
 def _tell_what_is_left_out(found: Sequence[TableSource]) -> None:
-    """Say which settings of further files do not apply."""
+    """Print which settings of further files do not apply."""
     first = found[0].config.serve
     for one in found[1:]:
         serve = one.config.serve
@@ -132,17 +132,17 @@ def _tell_what_is_left_out(found: Sequence[TableSource]) -> None:
 
 
 def desk_of(tables: Tables, config: Config) -> Desk | None:
-    """Where orders of the page are taken; None where no token is set.
+    """The desk for orders of the page; None if no token is set.
 
     Raises:
         ConfigError: The token cannot be read, or is too short.
-        MissingDependencyError: There is no Kafka client to write orders with.
+        MissingDependencyError: The Kafka client is missing.
     """
     if not config.serve.token:
         return None
     token = _resolved("serve.token", config.serve.token)
     try:
-        # A page that is only read needs no client.
+        # A read-only page needs no client.
         from pipeline.operate.cli.orders.approval import approve_plan  # noqa: PLC0415
         from pipeline.operate.cli.orders.standing import stand  # noqa: PLC0415
     except ModuleNotFoundError as error:

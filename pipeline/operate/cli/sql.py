@@ -1,4 +1,4 @@
-"""`lagwise sql`: any question to the tables, in Spark SQL."""
+"""`lagwise sql`: queries of the tables in Spark SQL."""
 
 import sys
 from typing import Annotated

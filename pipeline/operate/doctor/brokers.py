@@ -155,7 +155,7 @@ def _described(config: Config, group: GroupEvidence, figures: Figures) -> Findin
         return figures.finding("unknown", "Kafka's client cannot ask about a group of this name")
     timeout_s = _timeout_s(config)
     try:
-        # Held by name: a client that nothing refers to is destroyed, and what it was asked with it.
+        # Without this reference, the client would be collected before the answer comes.
         admin = AdminClient(ready(librdkafka_properties(config)))
         asked = admin.describe_consumer_groups([group.group_id], request_timeout=timeout_s)[group.group_id]
         found = answer(asked, timeout_s)

@@ -13,7 +13,7 @@ from pipeline.tables.reading import Readable
 
 
 def count_of(name: str) -> Callable[[Row], str]:
-    """A cell with how many are listed under this name; `-` where that is not known."""
+    """A cell with the length of the list of this name; `-` if it is unknown."""
     return lambda row: NONE if row[name] is None else str(len(row[name]))
 
 
@@ -93,7 +93,7 @@ PROGRESS = (
     Column(header="REGEX", name="topic_regex", is_wide=True),
     Column(header="BEHIND-SINCE", name="behind_since", is_wide=True),
 )
-"""Columns of `with_progress`, which only members of KIP-848 groups have."""
+"""Columns of `with_progress`, for members of KIP-848 groups."""
 
 
 def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | None) -> pa.Table:
@@ -110,7 +110,7 @@ def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | N
         for row in group["reconciliation"] or ()
     ]
     kind = groups.schema.field("reconciliation").type
-    # Tables of earlier versions do not have the column.
+    # Tables of earlier versions lack the column.
     kinds = {
         name: kind.value_type.field(name).type if pa.types.is_list(kind) else pa.null()
         for name in names(PROGRESS)
@@ -161,7 +161,7 @@ def with_decisions(rows: pa.Table, tables: Readable, wanted: pc.Expression | Non
 def _joined(
     rows: pa.Table, found: Iterable[Row], keys: Sequence[str], kinds: Mapping[str, pa.DataType]
 ) -> pa.Table:
-    """The rows, with columns of the row found under the same keys; null where there is none."""
+    """The rows with columns of the found row of the same keys; null if there is none."""
     by_key = {tuple(row[key] for key in keys): row for row in found}
     matched = [by_key.get(key, {}) for key in zip(*(rows[key].to_pylist() for key in keys), strict=True)]
     for name, kind in kinds.items():
@@ -170,7 +170,7 @@ def _joined(
 
 
 def by_member(groups_rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
-    """One row per member with the keys of its group, in the order of the groups and, in a group, of the member ids."""
+    """One row per member with the keys of its group, in the order of groups and then of member ids."""
     member_type = groups_rows.schema.field("members").type.value_type
     rows: list[dict[str, Any]] = [
         {**{key: row[key] for key in keys}, "partitions": _count(member)} | member
@@ -184,8 +184,8 @@ def by_member(groups_rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
 
 
 def _count(member: Row) -> int | None:
-    """Number of partitions assigned to the member; None where unknown."""
-    # Of a KIP-848 member with an error, some may be of topics that nobody can name.
+    """Number of partitions of the member; None if unknown."""
+    # A KIP-848 member with an error may have partitions of topics whose names are unknown.
     return (
         None if member["assigned"] is None or member["error"] else sum(map(len, member["assigned"].values()))
     )

@@ -1,4 +1,4 @@
-"""Old log end offsets, which no broker has reported for a while: how they are shown, and the warning about them."""
+"""Display of old log end offsets, which no broker has reported for a while, and the warning about them."""
 
 from datetime import datetime, timedelta
 
@@ -14,12 +14,12 @@ _MARK = "~"
 
 
 def log_end_cell(row: Row) -> str:
-    """The log end offset, with `~` before it where it is old; of rows `with_is_old`."""
+    """The log end offset of a row `with_is_old`, with `~` before it if it is old."""
     return _marked(row, "log_end_offset")
 
 
 def lag_cell(row: Row) -> str:
-    """The lag, with `~` before it where it follows from an old log end; of rows `with_is_old`."""
+    """The lag of a row `with_is_old`, with `~` before it if it follows from an old log end offset."""
     return _marked(row, "lag")
 
 
@@ -28,7 +28,7 @@ def _marked(row: Row, name: str) -> str:
 
 
 def warning(rows: pa.Table, limit: timedelta, tables: Tables) -> str | None:
-    """A line about the old ones among rows `with_is_old` of `partition_lag`; None when there are none."""
+    """A line about old log end offsets among rows `with_is_old` of `partition_lag`; None if there are none."""
     old = rows.filter(rows[IS_OLD])
     if not old.num_rows:
         return None
@@ -42,7 +42,7 @@ def warning(rows: pa.Table, limit: timedelta, tables: Tables) -> str | None:
 
 
 def _error(old: pa.Table, tables: Tables) -> str | None:
-    """What was answered for most of the partitions of these rows."""
+    """The most frequent error of the partitions of these rows."""
     keys = ["topic", "partition"]
     try:
         failed = tables.read("topic_offsets", columns=[*keys, "error"], where=pc.field("error").is_valid())

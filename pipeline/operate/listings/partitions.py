@@ -19,7 +19,7 @@ SortKey = Literal["group", "topic", "lag", "lag_seconds"]
 
 
 def seconds_cell(row: Row) -> str:
-    """`lag_seconds`, preceded by `>` if it is only a lower bound."""
+    """`lag_seconds`, with `>` before it if it is only a lower bound."""
     bound = ">" if row["lag_seconds_is_lower_bound"] else ""
     return f"{bound}{plain(row['lag_seconds'])}"
 
@@ -71,13 +71,13 @@ _OUTLOOK = (
     Column(header="LEAST-AT-COMMIT", name="least_lag_at_commit", is_number=True, is_wide=True),
     Column(header="UNCONFIRMED", name="unconfirmed_reason", is_wide=True),
 )
-"""What `partition_lag` alone has."""
+"""Columns of `partition_lag` alone."""
 COLUMNS = (*PARTITION, *MEASURES, *_OUTLOOK)
 """Columns of `lagwise lag`."""
 
 
 def ordered(rows: pa.Table, *, key: SortKey) -> pa.Table:
-    """`rows` by `key` (numbers descending, null last), then by what tells rows apart."""
+    """`rows` by `key` (numbers descending, null last), then by the columns that identify a row."""
     first, way = _ORDERS[key]
     rest = [name for name in _KEY if name in rows.column_names and name != first]
     keys = [(first, way)] if first in rows.column_names else []

@@ -11,7 +11,7 @@ from pipeline.operate.output import plain
 
 
 class Message(Protocol):
-    """What is needed of confluent_kafka's message."""
+    """The part of confluent_kafka's message that is used here."""
 
     def partition(self) -> int | None: ...  # noqa: D102  # as in confluent_kafka
 
@@ -26,18 +26,18 @@ class Message(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A record with what could be made of it."""
+    """A record and its decoded content."""
 
     partition: int
     offset: int
     written_at: str
     """Timestamp of the record, ISO 8601 in UTC."""
     key: str
-    """Undecodable bytes as escapes."""
+    """Key as text; undecodable bytes are escaped."""
     record: dict[str, Any] | None
-    """The plan; null when it was withdrawn or is damaged."""
+    """The plan; null if it is withdrawn or damaged."""
     damaged: str | None
-    """Why the value is not a plan; null when it is a plan or a withdrawal."""
+    """Why the value is no plan; null for a plan or a withdrawal."""
 
     def as_json(self) -> dict[str, Any]:
         """The fields under their names."""
@@ -79,7 +79,7 @@ def _decoded(value: bytes) -> tuple[dict[str, Any] | None, str | None]:
         decode(value)
     except DecodeError as error:
         return None, str(error)
-    # As published, with the fields that this version does not know.
+    # As published, including fields that this version does not know.
     return json.loads(value), None
 
 

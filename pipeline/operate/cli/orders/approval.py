@@ -16,11 +16,11 @@ def approve_plan(tables: Tables, config: Config, group: str, *, plan: str, reaso
     """Approve the plan with this `plan_id`; the orders that hold for the group then.
 
     Raises:
-        NotWaitingError: This plan does not wait, or somebody has approved it already.
+        NotWaitingError: The plan does not wait, or is approved already.
         StoreError: The tables cannot be read.
         BrokerUnavailableError: The order could not be written.
-        AccessRefusedError: The cluster does not let this user do it.
-        EncodeError: A text cannot be written.
+        AccessRefusedError: This user may not write it.
+        EncodeError: A text cannot be encoded.
     """
     row = waiting_row(tables, group)
     check_is(row, group, plan)

@@ -1,4 +1,4 @@
-"""`lagwise approve`: publish the plan that waits for an operator, once he has looked at it."""
+"""`lagwise approve`: publish a plan that waits for approval, after showing it."""
 
 from typing import Annotated
 

@@ -1,7 +1,7 @@
 """Orders of an operator about a group: `pause`, `resume`, `trigger`, `pin`, `unpin`, and `orders`; all but `approve`.
 
-There is no `--bootstrap`: an order holds for a group under the cluster's name, which must be the one in the stream's
-configuration, or nobody reads the order.
+There is no `--bootstrap`: an order is for a group under the cluster's name, which must be that of the stream's
+configuration, or no stream reads the order.
 """
 
 import getpass
@@ -218,7 +218,7 @@ def give(
     output: Literal["text", "json"],
     pins: Pins | None = None,
 ) -> Orders:
-    """Write the changed orders, print what holds and from when on, and return the orders."""
+    """Write the changed orders, print what now holds and from when on, and return the orders."""
     settings = load(find_config(config))
     with progress("asking the brokers"), orders_topic(settings) as topic:
         try:
@@ -248,10 +248,10 @@ def _tell_skipped(found: Found, topic: OrdersTopic) -> None:
 
 
 def who() -> str:
-    """Who gives an order: user and host."""
+    """Author of an order: user and host."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
-        # A container may run under a number that has no name.
+        # A container may run under a user id without a name.
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"

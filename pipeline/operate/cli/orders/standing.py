@@ -1,4 +1,4 @@
-"""Orders that are given on the page: those of the commands `pause`, `resume`, `pin` and `unpin`."""
+"""Orders of the page, as of the commands `pause`, `resume`, `pin` and `unpin`."""
 
 import typer
 
@@ -19,10 +19,10 @@ def stand(config: Config, group: str, *, order: Standing, partitions: str, reaso
     `pin` and `unpin` take partitions as their commands do, with blanks between; `unpin` without any is all.
 
     Raises:
-        OrderError: The partitions are none, or cannot be unpinned.
+        OrderError: The partitions are invalid, or cannot be unpinned.
         BrokerUnavailableError: The order could not be written.
-        AccessRefusedError: The cluster does not let this user do it.
-        EncodeError: A text is none that can be written.
+        AccessRefusedError: This user may not write it.
+        EncodeError: A text cannot be encoded.
     """
     try:
         pins = parse_pins(partitions.split()) if order in {"pin", "unpin"} else {}

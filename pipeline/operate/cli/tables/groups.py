@@ -1,4 +1,4 @@
-"""`lagwise groups`: groups and their members, as read from the offsets topic."""
+"""`lagwise groups`: groups and their members, from the offsets topic."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`lagwise history`: how the lag of a group went, and what it was at a moment."""
+"""`lagwise history`: lag over a span of time, or at one moment."""
 
 from datetime import datetime, timedelta, timezone
 from typing import Annotated
@@ -22,7 +22,7 @@ _COLUMNS = (
     *(column for column in MEASURES if column.name != _UPDATED),
 )
 _KEY = ["group_id", "topic", "partition", "cluster"]
-# Rows are written at least every `history.max_gap_s`, so whatever was alive has one within a day.
+# Every partition has a row at least every `history.max_gap_s`, and so within a day.
 _LOOK_BACK = timedelta(days=1)
 
 

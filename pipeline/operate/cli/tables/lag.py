@@ -83,7 +83,7 @@ def unconfirmed(rows: pa.Table) -> tuple[int, str | None]:
 
 
 def warn_if_late(source: TableSource) -> None:
-    """Note on stderr that the tables are older than three triggers, and why, if they are."""
+    """Print a note on stderr, with the cause, if the tables are older than three triggers."""
     now = datetime.now(tz=timezone.utc)
     age = now - source.tables.written_at("partition_lag")
     if age > timedelta(seconds=_BATCHES_UNTIL_OLD * source.config.trigger.interval_s):
@@ -107,7 +107,7 @@ def _warn(source: TableSource, rows: pa.Table, limit: timedelta) -> None:
 
 
 def _stream_words(tables: Tables, age_s: float, now: datetime) -> str:
-    """Why the newest rows are old, as far as the driver's heartbeat shows."""
+    """Cause of the age of the newest rows, as far as the driver's heartbeat shows it."""
     try:
         beat = heartbeat.read(tables.root, tables.storage_options)
     except StoreError:

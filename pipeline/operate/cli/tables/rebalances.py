@@ -1,4 +1,4 @@
-"""`lagwise rebalances`: what changed in groups, and what they were at a moment."""
+"""`lagwise rebalances`: changes of groups over a span of time, or groups at one moment."""
 
 from datetime import datetime, timezone
 from typing import Annotated

@@ -33,7 +33,7 @@ from pipeline.tables.reading import all_of, matches
 
 
 class Decision(str, Enum):
-    """What the planner may decide; for a list of words typer needs an enum."""
+    """Decisions of the planner, as an enum because typer needs one for a list of choices."""
 
     PUBLISH = "publish"
     DRY_RUN = "dry_run"
@@ -98,7 +98,7 @@ STORY_COLUMNS = (
 
 
 def story(row: Row) -> list[str]:
-    """One recommendation as a paragraph: figures, then the moves, then the assignment."""
+    """A recommendation as a paragraph: figures, moves and assignment."""
     group, epoch = plain(row["group_id"]), plain(row["epoch"])
     created_at = plain(row["created_at"] if "created_at" in row else row["updated_at"])
     before, after, bound = (seconds(row[f"drain_s_{name}"]) for name in ("before", "after", "bound"))
