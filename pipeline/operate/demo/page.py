@@ -1,4 +1,4 @@
-"""The page of the demo: a process next to the driver, as `lagwise serve` would be."""
+"""The page of the demo: a process next to the driver, like `lagwise serve`."""
 
 import subprocess
 from concurrent.futures import Future
@@ -20,7 +20,7 @@ class Page:
         """Start it.
 
         Raises:
-            MissingDependencyError: It needs packages that are not there.
+            MissingDependencyError: Packages are missing.
         """
         why = lacking("serve")
         if why is not None:
@@ -36,7 +36,7 @@ class Page:
         self._is_told = False
 
     def news(self) -> str | None:
-        """Its address, once, as soon as it answers; or that it has ended before it did."""
+        """Its address, once, as soon as it answers, or a remark that it ended before that."""
         if self._is_told or not self._address.done():
             return None
         self._is_told = True

@@ -37,9 +37,9 @@ from pipeline.tables.reading import Tables
 
 _LOOK_EVERY_S = 0.2
 _BROKER = {
-    # A task of each batch reads each of them.
+    # Each of them takes a task of each batch.
     "offsets.topic.num.partitions": "4",
-    # Members that come at the same time join one generation instead of one each.
+    # Members that start at the same time join one generation instead of one each.
     "group.initial.rebalance.delay.ms": "1000",
 }
 
@@ -67,7 +67,7 @@ class DemoRun:
         )
 
     def run(self) -> Summary:
-        """Start everything, watch, end everything, and sum up.
+        """Start everything, show it, end everything, and return the summary.
 
         Raises:
             PipelineError: Something could not be started, or ended by itself.
@@ -86,7 +86,7 @@ class DemoRun:
         return self._sum_up()
 
     def _has_started(self, broker: EmbeddedBroker, engine: Engine, asked: Event) -> bool:
-        """Whether Kafka and Spark run, rather than that the end was asked for meanwhile."""
+        """Wait for Kafka and Spark; return whether they run, or a signal has come before."""
         with self._view.phase("starting Kafka and Spark (about 15 s)"):
             for one in (in_background(broker.start), engine.session):
                 interruption.is_done(one, asked)
@@ -105,13 +105,13 @@ class DemoRun:
         reports: SimpleQueue[Report] = SimpleQueue()
 
         def on_batch(report: Report) -> None:
-            # Here, as the batch during which the end comes is never shown.
+            # Counted here, since the last batch is never shown.
             self._batch_seconds.append(report.seconds)
             reports.put(report)
 
         engine.run(config, on_batch=on_batch)
         jar = in_background(make_jar)
-        # The stream stops before the consumers do, so that the tables show them at work.
+        # The stream stops before the consumers, so that the tables show running ones.
         cleanup.callback(engine.stop)
 
         def meanwhile() -> None:
@@ -142,7 +142,7 @@ class DemoRun:
                 report = _next(reports, asked, meanwhile, until_s=until_s)
 
     def _has_made(self, jar: Future[None], asked: Event) -> bool:
-        """Whether there is a jar for the group in Java; what is missing is said."""
+        """Wait for the jar of the group in Java; return whether it exists, or print what is missing."""
         try:
             return interruption.is_done(jar, asked)
         except MissingDependencyError as error:
@@ -150,7 +150,7 @@ class DemoRun:
             return False
 
     def _page(self, cleanup: ExitStack) -> Page | None:
-        """What serves the page until the end; None where its packages are missing, which is told."""
+        """The page until the end of the demo; None, with a remark, if its packages are missing."""
         try:
             return cleanup.enter_context(closing(Page(self._folder.config)))
         except MissingDependencyError as error:
@@ -190,7 +190,7 @@ class DemoRun:
 def _next(
     reports: "SimpleQueue[Report]", asked: Event, meanwhile: Callable[[], None], *, until_s: float
 ) -> Report | None:
-    """The next batch; None when the end was asked for or the time is up. `meanwhile` is done several times a second."""
+    """The next batch; None after a signal or when the time is up. Calls `meanwhile` several times a second."""
     while not asked.is_set() and time.monotonic() < until_s:
         meanwhile()
         with suppress(Empty):

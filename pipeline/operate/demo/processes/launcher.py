@@ -21,15 +21,15 @@ from pipeline.operate.demo.scenario import Group, Scenario
 _TIMEOUT_S = 30.0
 _AGAIN_AFTER_S = 0.5
 _STOPPED_WITHIN_S = 6.0
-# The slowest consumer would fill a disk in the end.
+# Otherwise the slowest consumer would fill the disk.
 _TOPIC_CONFIG = {"retention.bytes": str(64 * 1024 * 1024), "segment.bytes": str(8 * 1024 * 1024)}
 
 
 def create_stream_topics(bootstrap: str, config: Config) -> None:
-    """Create the stream's topics before the stream does, as consumers that follow want them to be there.
+    """Create the stream's topics before the stream does, since following consumers need them.
 
     Raises:
-        BrokerUnavailableError: The broker did not make them.
+        BrokerUnavailableError: The broker did not create them.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap})
     deadline_s = time.monotonic() + _TIMEOUT_S
@@ -38,7 +38,7 @@ def create_stream_topics(bootstrap: str, config: Config) -> None:
             with explained("the Kafka cluster cannot be used"):
                 cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         except BrokerUnavailableError:
-            # A topic that was made a moment ago has no leader yet on a busy machine.
+            # On a busy machine a new topic has no leader for a moment.
             if time.monotonic() > deadline_s:
                 raise
             time.sleep(_AGAIN_AFTER_S)
@@ -53,13 +53,13 @@ class Processes:
     def __init__(self, bootstrap: str, scenario: Scenario) -> None:
         """Create the topics of the scenario with their first burst, and start all processes.
 
-        Where a group follows, the stream's topics must be there; where one is in Java, its jar (`java.make_jar`).
+        For a following group, the stream's topics must exist; for one in Java, its jar (`java.make_jar`).
 
         Raises:
-            BrokerUnavailableError: The broker did not make the topics.
+            BrokerUnavailableError: The broker did not create the topics.
         """
         _create_topics(bootstrap, scenario)
-        # At once, or the stream sees topics that are empty and then a rate of arrival that never was.
+        # At once, or the stream sees empty topics and then a false arrival rate.
         traffic.burst(bootstrap, scenario)
         self._processes = {
             "the producer": _start("traffic", bootstrap, scenario),
@@ -124,6 +124,6 @@ def _run(command: list[str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
-        # Ctrl-C goes to the whole foreground group; the consumers leave when the demo says so.
+        # Ctrl-C signals the whole foreground group; the consumers leave when the demo ends them.
         start_new_session=True,
     )

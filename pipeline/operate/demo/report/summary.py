@@ -18,21 +18,21 @@ class Summary:
 
     batches: int
     batch_seconds_p50: float | None
-    """None when no batch ended."""
+    """None without any batch."""
     groups: int
     partitions: int
     """Counted once for each group that reads them."""
     total_lag: int
     """Records."""
     published: int
-    """Plans on the control topic, counted once for each epoch."""
+    """Plans on the control topic, one per epoch."""
     tables_root: str
     control_topic: str
     bootstrap_servers: str
     by_group: tuple[GroupResult, ...]
     """Results in the order of the scenario."""
     plot: str | None
-    """File of the plot; None when there is nothing to plot."""
+    """File of the plot; None without anything to plot."""
 
     def write(self, file: Path) -> None:
         """Write it as one JSON object."""
@@ -76,7 +76,7 @@ def summarise(
 
 
 def next_commands(folder: Folder, *, kept: bool, bootstrap: str) -> list[str]:
-    """What to type next."""
+    """Commands to try next."""
     if not kept:
         return [
             "lagwise demo --keep                       leave tables and broker data to look at",
