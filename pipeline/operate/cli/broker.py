@@ -33,14 +33,8 @@ def broker(
         typer.Option(
             min=1,
             max=100,
-            help="Number of brokers. A single one is its own controller; several have separate controllers and "
+            help="Number of brokers. A single one is its own controller; several have a separate controller and "
             "internal topics with up to three replicas, so that any broker can be killed or frozen.",
-        ),
-    ] = 1,
-    controllers: Annotated[
-        int,
-        typer.Option(
-            min=1, max=9, help="Number of controllers of several brokers, each a process of its own."
         ),
     ] = 1,
 ) -> None:
@@ -55,9 +49,7 @@ def broker(
                 "several brokers choose free ports; leave out --port", param_hint="--port"
             )
         else:
-            _run_several(
-                EmbeddedCluster(nodes=nodes, controllers=controllers, data_dir=data, properties=properties)
-            )
+            _run_several(EmbeddedCluster(nodes=nodes, data_dir=data, properties=properties))
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
 
