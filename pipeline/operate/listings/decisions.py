@@ -10,10 +10,6 @@ from pipeline.tables.reading import Readable, all_of
 _NEWEST_FIRST = [("created_at", "descending"), ("group_id", "ascending"), ("cluster", "ascending")]
 
 
-def _move_count(row: Row) -> str:
-    return str(len(row["moves"] or ()))
-
-
 def _outcome(row: Row) -> str:
     """Outcome of the previous plan."""
     found = row["plan"]
@@ -27,7 +23,7 @@ COLUMNS = (
     Column(header="DECISION", name="decision"),
     Column(header="EPOCH", name="epoch", is_number=True),
     Column(header="STRATEGY", name="strategy"),
-    Column(header="MOVES", name="moves", cell=_move_count, is_number=True),
+    Column(header="MOVES", name="moves", cell=lambda row: str(len(row["moves"] or ())), is_number=True),
     Column(header="DRAIN-S-BEFORE", name="drain_s_before", is_number=True),
     Column(header="DRAIN-S-AFTER", name="drain_s_after", is_number=True),
     Column(header="PLAN-SO-FAR", name="plan", cell=_outcome),

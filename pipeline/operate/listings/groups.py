@@ -59,8 +59,8 @@ def assignment_text(assigned: dict[str, list[int]]) -> str:
     return plain(";".join(topics) or None)
 
 
-def _assigned(row: Row) -> str:
-    return assignment_text(row["assigned"] or {})
+def _held(name: str) -> Callable[[Row], str]:
+    return lambda row: assignment_text(row[name] or {})
 
 
 def _topics(row: Row) -> str:
@@ -72,7 +72,7 @@ MEMBERS = (
     Column(header="HOST", name="client_host"),
     Column(header="CLIENT-ID", name="client_id"),
     Column(header="#PARTITIONS", name="partitions", is_number=True),
-    Column(header="ASSIGNMENT", name="assigned", cell=_assigned),
+    Column(header="ASSIGNMENT", name="assigned", cell=_held("assigned")),
     Column(header="INSTANCE-ID", name="group_instance_id", is_wide=True),
     Column(header="RACK", name="rack", is_wide=True),
     Column(header="TOPICS", name="topics", cell=_topics, is_wide=True),
@@ -80,10 +80,6 @@ MEMBERS = (
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
 """Columns of `by_member`."""
-
-
-def _held(name: str) -> Callable[[Row], str]:
-    return lambda row: assignment_text(row[name] or {})
 
 
 PROGRESS = (

@@ -1,27 +1,15 @@
 """One record of the control topic, as `lagwise control tail` shows it."""
 
 import json
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Message
 
 from assignor.errors import DecodeError
 from assignor.protocol.control import decode
 from pipeline import clock
 from pipeline.operate.output import plain
-
-
-class Message(Protocol):
-    """The part of confluent_kafka's message that is used here."""
-
-    def partition(self) -> int | None: ...  # noqa: D102  # as in confluent_kafka
-
-    def offset(self) -> int | None: ...  # noqa: D102
-
-    def timestamp(self) -> tuple[int, int]: ...  # noqa: D102
-
-    def key(self) -> Any: ...  # noqa: D102
-
-    def value(self) -> Any: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +26,6 @@ class Entry:
     """The plan; null if it is withdrawn or damaged."""
     damaged: str | None
     """Why the value is no plan; null for a plan or a withdrawal."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields under their names."""
-        return asdict(self)
 
     def as_text(self) -> str:
         """One line for people."""

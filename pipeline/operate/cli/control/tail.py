@@ -1,6 +1,7 @@
 """`lagwise control tail`: the control topic as consumers see it."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -76,4 +77,4 @@ def _settings(bootstrap: str | None, config: Path | None) -> Config:
 
 
 def _print(found: Entry, *, output: Literal["text", "json"]) -> None:
-    typer.echo(json.dumps(found.as_json()) if output == "json" else found.as_text())
+    typer.echo(json.dumps(asdict(found)) if output == "json" else found.as_text())

@@ -23,17 +23,7 @@ from pipeline.operate.cli.orders import change as orders_change
 from pipeline.operate.cli.orders.change import Pins, as_text, parse_pins, pins_text, row
 from pipeline.operate.cli.orders.doubts import doubts
 from pipeline.operate.cli.orders.topic import Found, OrdersTopic, orders_topic
-from pipeline.operate.output import (
-    Column,
-    FormatOption,
-    Row,
-    end_without,
-    json_value,
-    note,
-    plain,
-    progress,
-    show,
-)
+from pipeline.operate.output import Column, FormatOption, end_without, json_value, note, plain, progress, show
 
 GroupArgument = Annotated[str, typer.Argument(metavar="GROUP")]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the next operator.")]
@@ -42,20 +32,12 @@ OutputOption = Annotated[
 ]
 
 
-def _paused(values: Row) -> str:
-    return "yes" if values["paused"] else "no"
-
-
-def _pinned(values: Row) -> str:
-    return pins_text(values["pinned"])
-
-
 _COLUMNS = (
     Column(header="CLUSTER", name="cluster"),
     Column(header="GROUP", name="group"),
-    Column(header="PAUSED", name="paused", cell=_paused),
+    Column(header="PAUSED", name="paused", cell=lambda values: "yes" if values["paused"] else "no"),
     Column(header="REASON", name="reason"),
-    Column(header="PINNED", name="pinned", cell=_pinned),
+    Column(header="PINNED", name="pinned", cell=lambda values: pins_text(values["pinned"])),
     Column(header="TRIGGERED-AT", name="triggered_at"),
     Column(header="RESUMED-AT", name="resumed_at", is_wide=True),
     Column(header="APPROVED-PLAN", name="approved_plan"),

@@ -3,7 +3,6 @@
 from enum import Enum
 from typing import Annotated
 
-import pyarrow as pa
 import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
@@ -18,7 +17,6 @@ from pipeline.operate.listings.decisions import (
     seconds,
 )
 from pipeline.operate.output import (
-    Format,
     FormatOption,
     Row,
     WideOption,
@@ -80,13 +78,9 @@ def recommendations(
         for row in iterate(rows):
             typer.echo("\n".join(story(row)))
     else:
-        _show(rows, output=output, wide=wide)
+        more = () if output == "table" else (ASSIGNMENT, EFFECT_WHY)
+        show(rows, (*COLUMNS, *more), output=output, wide=wide)
     end_without(rows, "no recommendation matches")
-
-
-def _show(rows: pa.Table, *, output: Format, wide: bool) -> None:
-    columns = COLUMNS if output == "table" else (*COLUMNS, ASSIGNMENT, EFFECT_WHY)
-    show(rows, columns, output=output, wide=wide)
 
 
 STORY_COLUMNS = (

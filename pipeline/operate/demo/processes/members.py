@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Event
-from typing import Any, Protocol
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
@@ -22,16 +22,6 @@ from pipeline.operate.demo.scenario import CLUSTER, Group, Scenario
 
 _ROUND_S = 0.2
 _CATCHES_UP_S = 1.0
-
-
-class Member(Protocol):
-    """A consumer that processes the requested number of records, and commits them."""
-
-    def consume(self, num_messages: int, timeout: float, /) -> object:
-        """Process at most this many waiting records."""
-
-    def close(self) -> None:
-        """Leave the group."""
 
 
 class Following:
@@ -104,7 +94,7 @@ def _consume(bootstrap: str, scenario: Scenario, number: int, stop: Event) -> No
         member.close()
 
 
-def _member(bootstrap: str, scenario: Scenario, group: Group, number: int) -> Member:
+def _member(bootstrap: str, scenario: Scenario, group: Group, number: int) -> Following | Consumer:
     config = properties(bootstrap, group, number)
     if group.follows:
         return Following(config, group)

@@ -1,7 +1,7 @@
 """The newest decision about each group, the outcome of its newest plan, and what the target means for each member."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assignor.protocol.ranges import parse_ranges
 from pipeline import clock
 from pipeline.operate.output import Row
 from pipeline.operate.serve.views.facts import Facts
@@ -20,7 +19,6 @@ OUTCOMES = ("open", "applied", "partly", "refused", "superseded", "expired")
 DECIDED = ("none", "held_back", "dry_run", "advice", "awaiting_approval", "abstain", "paused")
 EFFECTS = ("helped", "hurt", "cannot tell")
 KINDS = ("accepted", "applied", "refused", "void")
-_MOST_PARTITIONS = 1_000_000
 
 Key = tuple[str, int]
 """Topic and partition number."""
@@ -147,37 +145,6 @@ def answers(plan: Plan) -> dict[str, list[str]]:
         for member_id in sorted(plan.acks[kind]):
             found.setdefault(member_id, []).append(kind)
     return found
-
-
-def target_of(assignment: Mapping[str, Mapping[str, str]] | None) -> dict[str, list[Key]] | None:
-    """Return the target partitions by member id; None without a target.
-
-    Raises:
-        DecodeError: lagwise did not write this text.
-    """
-    if assignment is None:
-        return None
-    return {
-        member_id: [
-            (topic, number)
-            for topic, ranges in topics.items()
-            for number in parse_ranges(ranges, at_most=_MOST_PARTITIONS)
-        ]
-        for member_id, topics in assignment.items()
-    }
-
-
-def of_target(keys: Iterable[Key], rows: Mapping[Key, Row]) -> Row:
-    """Number of these partitions and their lag in records; the lag is None if part of it is unknown."""
-    found = list(keys)
-    lags = [rows[key]["lag"] if key in rows else None for key in found]
-    known = [lag for lag in lags if lag is not None]
-    return {"partitions": len(found), "lag": sum(known) if len(known) == len(lags) else None}
-
-
-def moved(moves: Iterable[Mapping[str, Any]], side: str) -> Counter[str | None]:
-    """Number of moves by the member that loses (`from`) or gets (`to`) the partition."""
-    return Counter(move[side] for move in moves)
 
 
 def _remembered(plan: PlanState | None) -> Outcome | None:
