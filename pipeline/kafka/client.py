@@ -39,10 +39,7 @@ def unresolved(config: Config) -> dict[str, str]:
 
 
 def resolve(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Properties for a confluent-kafka client on this machine: references resolved, the token function loaded.
-
-    Args:
-        properties: As `unresolved` gives them.
+    """Properties for a confluent-kafka client on this machine: references resolved, token function loaded.
 
     Raises:
         ConfigError: A secret that is referred to, or the token function, is not on this machine.
@@ -66,10 +63,7 @@ def librdkafka_properties(config: Config, **overrides: str) -> dict[str, Any]:
 
 
 def admin_of(properties: Mapping[str, str]) -> AdminClient:
-    """An admin client, created on this machine.
-
-    Args:
-        properties: As `unresolved` gives them.
+    """An admin client with `unresolved` properties, created on this machine.
 
     Raises:
         ConfigError: See `resolve`.

@@ -77,11 +77,7 @@ class _BrokerErrors:
 def client_with_reason(
     make: Callable[[dict[str, Any]], ClientT], properties: Mapping[str, str]
 ) -> tuple[ClientT, Reason]:
-    """A client, and a function that returns why a call got no answer.
-
-    Args:
-        make: Class of the client.
-        properties: Properties of librdkafka.
+    """A client with these properties, and a function that returns why a call got no answer.
 
     Raises:
         ConfigError: librdkafka cannot use the properties.
@@ -101,9 +97,7 @@ def client_with_reason(
 def explained(doing: str, reason: Reason | None = None) -> Iterator[None]:
     """Turn a failed call to Kafka in the body into an error that names the cause.
 
-    Args:
-        doing: Clause that names what has failed.
-        reason: Asked when a call got no answer.
+    `doing` is a clause that names what has failed; `reason` is asked if a call got no answer.
 
     Raises:
         AccessRefusedError: The cluster refuses this user, or the user lacks a right for the call.

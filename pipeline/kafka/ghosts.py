@@ -46,13 +46,7 @@ class Brokers:
     def __init__(
         self, properties: Mapping[str, str], make_admin: Callable[[], AdminClient], *, timeout_s: float
     ) -> None:
-        """Ask nothing yet.
-
-        Args:
-            properties: Properties of librdkafka, with secrets resolved.
-            make_admin: Creates an admin client.
-            timeout_s: Timeout of each request.
-        """
+        """Ask nothing yet; the properties have their secrets resolved."""
         self._properties = dict(properties)
         self._make_admin = make_admin
         self._timeout_s = timeout_s
@@ -180,13 +174,11 @@ class GhostHunt:
         self._waiting, self._suspects = {}, {}
 
     def among(self, unlisted: Committed) -> tuple[str, ...]:
-        """Unlisted groups to drop now, because their coordinators have reported twice that they are gone.
+        """Stored groups to drop now: the brokers, which have all answered, do not list them.
 
-        If a partition of the offsets topic has no leader, its groups exist although they are in no list. Groups that
-        were asked about longest ago come first, so that every group gets its turn.
-
-        Args:
-            unlisted: Stored groups that the brokers, all of which have answered, do not list.
+        Their coordinators have reported twice that they are gone. Groups of a partition of the offsets topic without a
+        leader exist although they are in no list. Groups that were asked about longest ago come first, so that every
+        group gets its turn.
         """
         suspects = {group: keys for group, keys in self._suspects.items() if group in unlisted}
         gone = self.brokers.are_gone(suspects)
@@ -208,9 +200,7 @@ class GhostHunt:
     def found(self, stored: Callable[[], Committed], *, now_ms: int) -> tuple[str, ...]:
         """Groups to drop now, after another step of the hunt.
 
-        Args:
-            stored: The classic groups, and groups without a record, in the tables.
-            now_ms: Clock of the batch.
+        `stored` returns the classic groups, and the groups without a record, of the tables.
         """
         gone = self.brokers.are_gone(self._suspects)
         self._suspects = {}

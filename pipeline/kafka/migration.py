@@ -36,11 +36,7 @@ class Answer:
 
 
 def classified(answers: Mapping[int, Answer]) -> Migration:
-    """The conclusion from the answers of all brokers.
-
-    Args:
-        answers: By broker id, one for each listed broker; empty without a list.
-    """
+    """The conclusion from the answers of all listed brokers, by broker id; unknown without a list."""
     if any(answer.policy not in {None, "disabled"} for answer in answers.values()):
         return "possible"
     if not answers or any(answer.problem is not None for answer in answers.values()):

@@ -51,11 +51,6 @@ def access_now(admin: AdminClient, *, timeout_s: float, is_refused: bool) -> Acc
 
     It waits for answers, and between them.
 
-    Args:
-        admin: A client of the cluster.
-        timeout_s: Timeout of each question.
-        is_refused: See `access`.
-
     Raises:
         KafkaException: There is no answer.
     """
@@ -72,10 +67,7 @@ def access_now(admin: AdminClient, *, timeout_s: float, is_refused: bool) -> Acc
 def access(question: Question, *, timeout_s: float, is_refused: bool) -> Access:
     """Wait for the brokers' answer and read this user's access from it.
 
-    Args:
-        question: As returned by `ask`.
-        timeout_s: Seconds to wait for the answer.
-        is_refused: Whether this user was refused when it read the topic; counts only if brokers do not report rights.
+    `is_refused` (this user was refused when it read the topic) counts only if brokers do not report rights.
 
     Raises:
         KafkaException: There is no answer.

@@ -28,10 +28,5 @@ def is_poke(client_id: str | None, *, reads_nothing: bool) -> bool:
 
 
 def subscribes_to_nothing(topic_names: Collection[str], topic_regex: str | None) -> bool:
-    """Whether a subscription is that of lagwise's own member.
-
-    Args:
-        topic_names: Topics that it names.
-        topic_regex: The regular expression that it contains.
-    """
+    """Whether a subscription, with these names and this regular expression, is that of lagwise's own member."""
     return not topic_names and topic_regex in _AS_SENT

@@ -163,15 +163,7 @@ def advance(
     *,
     now_ms: int,
 ) -> dict[PartitionKey, Position]:
-    """The positions after a batch.
-
-    Args:
-        positions: Positions before it.
-        intake: What it had to read.
-        reached: Where it stopped in each span.
-        answers: Answers of the leaders before it.
-        now_ms: Clock of the batch.
-    """
+    """The positions after a batch with this intake that stopped at `reached`, by the answers before it."""
     after = dict(positions)
     for key, end in answers.items():
         if not isinstance(end, End):

@@ -52,11 +52,7 @@ class RetentionWatch:
         self._known: dict[str, int] = {}
 
     def __call__(self, topics: Iterable[str]) -> Mapping[str, int]:
-        """Time that each topic keeps its records, in ms, where that is known.
-
-        Args:
-            topics: Topics of interest now; no request is about others.
-        """
+        """Time that each of these topics keeps its records, in ms, where it is known; asks about no others."""
         wanted = dict.fromkeys(topics)
         for topic in [topic for topic, future in self._open.items() if future.done()]:
             self._take(topic, self._open.pop(topic))

@@ -39,10 +39,7 @@ class Token(NamedTuple):
 
 
 def load_function(name: str) -> Callable[..., Any]:
-    """The function of this name.
-
-    Args:
-        name: As `module:function`.
+    """The function of this name, `module:function`.
 
     Raises:
         ConfigError: There is no such module or function on this machine.
@@ -66,12 +63,7 @@ def load_function(name: str) -> Callable[..., Any]:
 
 
 def call(name: str, function: Callable[..., Any], config: str) -> Token:
-    """A token that the function returns now.
-
-    Args:
-        name: Name of the function, for messages.
-        function: As returned by `load_function`.
-        config: Text of `sasl.oauthbearer.config`.
+    """A token that the function returns now for the text of `sasl.oauthbearer.config`.
 
     Raises:
         TokenError: It raises, or returns something else.

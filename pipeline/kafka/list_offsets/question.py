@@ -83,12 +83,9 @@ class Question:
     """Asks once; each question needs a new one."""
 
     def __init__(self, leaders: Leaders, asks: Sequence[Ask], *, timeout_s: float) -> None:
-        """Prepare the question without asking.
+        """Prepare the question without asking; the brokers have `timeout_s` for everything.
 
-        Args:
-            leaders: Client and leaders to ask.
-            asks: Offsets to request of each partition, none lower than the one before it.
-            timeout_s: Time of the brokers for everything.
+        Of the offsets to request of each partition, none is lower than the one before it.
         """
         self._leaders = leaders
         self._asks = tuple(asks)

@@ -87,12 +87,7 @@ class _Questions:
     """Requests about groups that share one client and one deadline."""
 
     def __init__(self, admin: AdminClient, *, ends_at_s: float) -> None:
-        """Ask nothing yet.
-
-        Args:
-            admin: The client, used by several threads.
-            ends_at_s: Deadline by the monotonic clock.
-        """
+        """Ask nothing yet; several threads use the client, until `ends_at_s` of the monotonic clock."""
         self._admin = admin
         self._ends_at_s = ends_at_s
 

@@ -41,12 +41,8 @@ class Share:
 def shared_out(topics: dict[str, list[int]], count: int, *, error: str | None = None) -> list[Share]:
     """`topics` in at most `count` shares whose partition counts differ by at most one.
 
-    A large topic is split between shares. The first share carries the listing, even if it is empty.
-
-    Args:
-        topics: Partition numbers by topic.
-        count: Maximum number of shares.
-        error: Why there may be more topics.
+    A large topic is split between shares. The first share carries the listing, even if it is empty, with why there may
+    be more topics.
     """
     flat = [(topic, number) for topic in sorted(topics) for number in sorted(topics[topic])]
     size = max(1, -(-len(flat) // count))

@@ -73,12 +73,7 @@ class Progress:
         self.offset, self.is_over, self.error = offset, True, error
 
     def end_by(self, error: KafkaError, offset: int) -> None:
-        """End the span because of a message that is no record.
-
-        Args:
-            error: Error of the message.
-            offset: Offset of the message.
-        """
+        """End the span because of a message that is no record."""
         if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - public constant
             # Before the end there are only transaction markers and gaps of compaction. A new leader may not know its
             # high watermark yet; the next batch continues after the last record.
@@ -96,9 +91,7 @@ def take(
 ) -> tuple[pa.RecordBatch, set[PartitionKey]]:
     """The records of the unfinished spans, as `RECORDS`, and the partitions that have answered.
 
-    Args:
-        messages: Messages; those of one partition are in the order of its log.
-        progress: Progress by partition, which is updated.
+    Messages of one partition are in the order of its log; `progress` is updated.
     """
     errors = {at: error for at, message in enumerate(messages) if (error := message.error()) is not None}
     topics, partitions, offsets = places = _places(messages)
