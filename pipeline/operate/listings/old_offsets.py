@@ -1,5 +1,6 @@
 """Display of old log end offsets, which no broker has reported for a while, and the warning about them."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -13,18 +14,9 @@ from pipeline.tables.reading import Tables
 _MARK = "~"
 
 
-def log_end_cell(row: Row) -> str:
-    """The log end offset of a row `with_is_old`, with `~` before it if it is old."""
-    return _marked(row, "log_end_offset")
-
-
-def lag_cell(row: Row) -> str:
-    """The lag of a row `with_is_old`, with `~` before it if it follows from an old log end offset."""
-    return _marked(row, "lag")
-
-
-def _marked(row: Row, name: str) -> str:
-    return f"{_MARK if row[IS_OLD] and row[name] is not None else ''}{plain(row[name])}"
+def old_cell(name: str) -> Callable[[Row], str]:
+    """A cell of rows `with_is_old`, with `~` before it if it is, or follows from, an old log end offset."""
+    return lambda row: f"{_MARK if row[IS_OLD] and row[name] is not None else ''}{plain(row[name])}"
 
 
 def warning(rows: pa.Table, limit: timedelta, tables: Tables) -> str | None:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from pipeline.operate.listings.old_offsets import lag_cell, log_end_cell
+from pipeline.operate.listings.old_offsets import old_cell
 from pipeline.operate.output import Column, Row, plain
 
 _KEY = ("group_id", "topic", "partition", "member_id", "client_id", "client_host", "cluster")
@@ -30,8 +30,8 @@ def _status_cell(row: Row) -> str:
 
 MEASURES = (
     Column(header="CURRENT-OFFSET", name="committed_offset", is_number=True),
-    Column(header="LOG-END-OFFSET", name="log_end_offset", cell=log_end_cell, is_number=True),
-    Column(header="LAG", name="lag", cell=lag_cell, is_number=True),
+    Column(header="LOG-END-OFFSET", name="log_end_offset", cell=old_cell("log_end_offset"), is_number=True),
+    Column(header="LAG", name="lag", cell=old_cell("lag"), is_number=True),
     Column(header="AT-COMMIT", name="lag_at_commit", is_number=True),
     Column(header="CONSUMER-ID", name="member_id"),
     Column(header="HOST", name="client_host"),

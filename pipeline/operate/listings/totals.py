@@ -32,15 +32,11 @@ def has_more_lag(row: Row) -> bool:
     return bool(row["unknown_lag"] or row["old_lag"])
 
 
-def _marked(name: str, sign: str, is_bound: Callable[[Row], object]) -> Callable[[Row], str]:
+def _bound(name: str, sign: str, header: str, is_bound: Callable[[Row], object]) -> Column:
     def cell(row: Row) -> str:
         return f"{sign if row[name] is not None and is_bound(row) else ''}{plain(row[name])}"
 
-    return cell
-
-
-def _bound(name: str, sign: str, header: str, is_bound: Callable[[Row], object]) -> Column:
-    return Column(header=header, name=name, cell=_marked(name, sign, is_bound), is_number=True)
+    return Column(header=header, name=name, cell=cell, is_number=True)
 
 
 _SUMS = (

@@ -35,7 +35,6 @@ class Connections(ServerState):
     """All connections of the process."""
 
     def __init__(self) -> None:
-        """There are none yet."""
         super().__init__()
         handles, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         # Tables are read through handles as well, and asyncio takes new connections before it lets go of old ones.
@@ -58,7 +57,6 @@ class Connection(H11Protocol):
         app_state: dict[str, object],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Called by uvicorn."""
         super().__init__(config, server_state, app_state, _loop)
         self._request_timer: asyncio.TimerHandle | None = None
         self._fetch_timer: asyncio.TimerHandle | None = None

@@ -20,7 +20,6 @@ class Busy:
     """Answers 503 at once while the maximum number of requests is running or waiting; /healthz always passes."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Wrap the application."""
         self._app = app
         self._requests = 0
 

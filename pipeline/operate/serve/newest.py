@@ -12,7 +12,6 @@ class Newest(Generic[_Key, _Value]):
     """Keeps the value of the newest key."""
 
     def __init__(self) -> None:
-        """Make nothing yet."""
         self._lock = threading.Lock()
         self._made: tuple[_Key, _Value] | None = None
 

@@ -32,7 +32,6 @@ class SafeHeaders:
     """Gives every answer the headers that keep a browser from running, framing or guessing what is in it."""
 
     def __init__(self, app: Starlette) -> None:
-        """Wrap the application."""
         self.wrapped = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,7 +49,6 @@ class RawPaths:
     """Routes by the path as it was sent: a name of a group may have slashes and newlines, which are escaped there."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Wrap the application."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -56,7 +56,6 @@ class Pace:
     """Number of records for which a member of some speed has time."""
 
     def __init__(self, speed: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Allow `speed` records/s."""
         self._speed = speed
         self._clock = clock
         self._last_s = clock()

@@ -17,7 +17,6 @@ class Lines:
     """Prints events, the oldest first, each once."""
 
     def __init__(self, console: Console) -> None:
-        """Print to `console`."""
         self._console = console
         self._batches = 0
         self._said: dict[str, tuple[str, str | None]] = {}

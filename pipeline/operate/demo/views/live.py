@@ -35,7 +35,6 @@ class Screen:
     """Shows the newest snapshot; phases before the first are lines with a spinner."""
 
     def __init__(self, console: Console, *, tables: Path, log: Path) -> None:
-        """Draw on `console`."""
         self._console = console
         self._tables = tables
         self._log = log

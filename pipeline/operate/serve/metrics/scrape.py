@@ -28,7 +28,6 @@ class Scraper:
     """Makes the page of metrics, once per version of the tables, however often it is scraped."""
 
     def __init__(self, tables: Tables, config: Config) -> None:
-        """Read nothing yet."""
         self._tables = tables
         self._config = config
         self._page = Newest[tuple[int, ...], Page]()

@@ -62,7 +62,6 @@ class Source:
     """Opens the tables for each answer; what is expensive is made once per version."""
 
     def __init__(self, tables: Tables, config: Config) -> None:
-        """Read nothing yet."""
         self.tables = tables
         self.config = config
         self._fleet = Newest[tuple[int, ...], Fleet]()
