@@ -38,6 +38,8 @@ FORBIDDEN = frozenset(
     }
 )
 """Error codes of a missing right."""
+FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001 - public constant
+"""Error codes of a producer whose transactional id another one has taken over."""
 _UNANSWERED = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT})  # noqa: SLF001 - public constants
 _UNKNOWN = "(the client gives no reason; is it a firewall, or another security.protocol?)"
 

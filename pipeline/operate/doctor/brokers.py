@@ -36,7 +36,7 @@ from pipeline.operate.doctor.evidence import GroupEvidence, StreamEvidence
 from pipeline.operate.doctor.facts import plan_of
 from pipeline.operate.doctor.finding import Figures, Finding
 from pipeline.operate.output import plain
-from pipeline.operate.poll import assign_all, messages
+from pipeline.operate.poll import READER, assign_all, messages
 
 _ALONE = "what follows is from the tables alone"
 _LOGIN = (
@@ -74,13 +74,8 @@ def ask(stream: StreamEvidence, group: GroupEvidence | None) -> Iterator[Finding
 
 def _asked(stream: StreamEvidence, group: GroupEvidence | None, figures: Figures) -> Iterator[Finding]:
     config = stream.config
-    more = {
-        "group.id": "lagwise-doctor",
-        "enable.auto.commit": "false",
-        "enable.partition.eof": "true",
-        "isolation.level": "read_committed",
-    }
-    consumer, reason = client_with_reason(Consumer, librdkafka_properties(config, **more))
+    properties = librdkafka_properties(config, **{"group.id": "lagwise-doctor"}, **READER)
+    consumer, reason = client_with_reason(Consumer, properties)
     with closing(consumer):
         with explained("the cluster cannot be used", reason):
             cluster_id = str(

@@ -2,19 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
 
 import typer
 
 from assignor.errors import DecodeError
 from assignor.protocol.commands import ALL, MAX_PARTITIONS, Approval, Orders, format_pin
 from assignor.protocol.ranges import parse_ranges
+from pipeline import clock
 from pipeline.operate.output import Row, plain
 
 Pins = Mapping[str, tuple[int, ...]]
 """Partitions by topic, ascending; an empty tuple is all partitions of the topic."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def parse_pins(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -82,9 +80,9 @@ def as_text(orders: Orders) -> str:
     if orders.pinned:
         parts.append(f"pinned {pins_text(row(orders)['pinned'])}")
     if orders.triggered_at_ms is not None:
-        parts.append(f"triggered {plain(_moment(orders.triggered_at_ms))}")
+        parts.append(f"triggered {plain(clock.at(orders.triggered_at_ms))}")
     if orders.resumed_at_ms is not None:
-        parts.append(f"resumed {plain(_moment(orders.resumed_at_ms))}")
+        parts.append(f"resumed {plain(clock.at(orders.resumed_at_ms))}")
     if orders.approval is not None:
         why = f" ({plain(orders.approval.reason)})" if orders.approval.reason else ""
         parts.append(f"plan {plain(row(orders)['approved_plan'])} approved{why}")
@@ -106,14 +104,14 @@ def row(orders: Orders) -> Row:
         "paused": orders.paused,
         "reason": orders.pause_reason,
         "pinned": {topic: format_pin(orders.pinned[topic]) for topic in sorted(orders.pinned)},
-        "triggered_at": None if triggered_at_ms is None else _moment(triggered_at_ms),
-        "resumed_at": None if resumed_at_ms is None else _moment(resumed_at_ms),
+        "triggered_at": None if triggered_at_ms is None else clock.at(triggered_at_ms),
+        "resumed_at": None if resumed_at_ms is None else clock.at(resumed_at_ms),
         "approved_plan": None if approval is None else "-".join(approval.hashes),
         "approval_reason": None if approval is None else approval.reason,
         "approved_by": None if approval is None else approval.by,
-        "approved_at": None if approval is None else _moment(approval.at_ms),
+        "approved_at": None if approval is None else clock.at(approval.at_ms),
         "by": orders.by,
-        "at": _moment(orders.at_ms),
+        "at": clock.at(orders.at_ms),
     }
 
 
@@ -144,7 +142,3 @@ def _without(topic: str, held: tuple[int, ...], pins: Pins) -> tuple[int, ...] |
             f"unpin {plain(topic)}, then pin the partitions that must stay"
         )
     return tuple(number for number in held if number not in set(gone)) or None if gone else None
-
-
-def _moment(at_ms: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=at_ms)

@@ -29,15 +29,14 @@ from pipeline.config.model import Config
 from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka.asking import answer
 from pipeline.kafka.client import librdkafka_properties
-from pipeline.kafka.errors import Reason, client_with_reason, error_of_call, explained
+from pipeline.kafka.errors import FENCED, Reason, client_with_reason, error_of_call, explained
 from pipeline.kafka.tokens import ready
-from pipeline.operate.poll import messages
+from pipeline.operate.poll import READER, messages
 
 Change = Callable[[Orders], Orders]
 
 # Records of one group must keep their order, even if the topic was created with more partitions.
 _PARTITION = 0
-_FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001  # public constant
 # A killed command leaves its transaction open for this time, and readers wait behind it.
 _TRANSACTION_MS = "10000"
 
@@ -64,12 +63,7 @@ class OrdersTopic:
         self.topic = config.control.commands_topic
         self._timeout_s = config.source.request_timeout_s
         self._properties = librdkafka_properties(config, log_level="0")
-        more = {
-            "group.id": "lagwise-orders",
-            "enable.auto.commit": "false",
-            "enable.partition.eof": "true",
-            "isolation.level": "read_committed",
-        }
+        more = {"group.id": "lagwise-orders", **READER}
         self._consumer, reason = client_with_reason(Consumer, self._properties | more)
         try:
             cluster_id, self._partitions = self._look(reason)
@@ -206,7 +200,7 @@ def _broker_answers(otherwise: str) -> Iterator[None]:
         yield
     except KafkaException as failure:
         error = failure.args[0]
-        if error.code() in _FENCED:
+        if error.code() in FENCED:
             raise BrokerUnavailableError(
                 "another operator gave an order at the same moment, and yours was not written; give it again"
             ) from failure
