@@ -151,7 +151,7 @@ class Question:
         allowed_s = self._suspect_timeout_s if leader in self._suspects else self._timeout_s
         call = _Call(leader=leader, is_retry=is_retry, timeout_s=min(allowed_s, self._left_s()), known=known)
         if call.timeout_s <= 0:
-            why = f"time was up before {self._leaders.name(leader)} was asked"
+            why = f"no time was left to ask {self._leaders.name(leader)}"
             self._fail(call, dict.fromkeys(known, _Failure(why, doubts_leader=False, may_retry=False)))
             return
         last = next(reversed(known))

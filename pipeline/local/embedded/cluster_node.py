@@ -61,8 +61,8 @@ class ClusterNode(KafkaNode):
         A broker is ready when a controller knows it, so at least one controller has to run.
 
         Raises:
-            BrokerUnavailableError: It ended, or was not ready in time; the message has its last log lines.
-            MissingDependencyError: No Java, or its jars cannot be had.
+            BrokerUnavailableError: It exited, or was not ready in time; the message has its last log lines.
+            MissingDependencyError: There is no Java, or a jar cannot be downloaded.
         """
         if self.pid is None:
             self.begin()
@@ -73,7 +73,7 @@ class ClusterNode(KafkaNode):
 
         Raises:
             BrokerUnavailableError: The process could not be started.
-            MissingDependencyError: No Java, or its jars cannot be had.
+            MissingDependencyError: There is no Java, or a jar cannot be downloaded.
         """
         self.stop()
         self._prepare(self._properties, cluster_id=self._new_cluster_id)
@@ -83,7 +83,7 @@ class ClusterNode(KafkaNode):
         """Return when it is ready.
 
         Raises:
-            BrokerUnavailableError: It ended, or was not ready in time; the message has its last log lines.
+            BrokerUnavailableError: It exited, or was not ready in time; the message has its last log lines.
         """
         if self.role == "broker":
             probe = BrokerProbe(self.internal_port)

@@ -94,8 +94,8 @@ class KafkaNode(ABC):
         """Start the node, and return when it is ready; at once if it is running.
 
         Raises:
-            BrokerUnavailableError: It ended, or was not ready in time; the message has its last log lines.
-            MissingDependencyError: No Java, or its jars cannot be had.
+            BrokerUnavailableError: It exited, or was not ready in time; the message has its last log lines.
+            MissingDependencyError: There is no Java, or a jar cannot be downloaded.
         """
 
     def stop(self) -> None:

@@ -34,7 +34,7 @@ def assign(strategy_name: StrategyName) -> None:
 
     Example: lagwise assign --strategy lag-aware < assignor/cases/examples/lag-aware.json
 
-    Exit status: 0 all cases were assigned, 1 some could not be (its line says why), 2 wrong usage.
+    Exit status: 0 all cases were assigned, 1 some could not be assigned (their lines have the cause), 2 wrong usage.
     """
     raise typer.Exit(run_lines(sys.stdin, _write, strategy_name=strategy_name, clock=time.perf_counter))
 

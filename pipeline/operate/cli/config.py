@@ -37,7 +37,7 @@ def check(
         int | None,
         typer.Option(
             min=1,
-            help="Partitions that groups read, counted once for each group; prints what that many need.",
+            help="Partitions that groups read, counted once for each group; prints their requirements.",
         ),
     ] = None,
     logs: Annotated[
@@ -58,11 +58,11 @@ def check(
         ),
     ] = None,
 ) -> None:
-    """Print the effective configuration of FILE, with defaults filled in and secrets masked, and what it can take.
+    """Print the effective configuration of FILE, with defaults filled in and secrets masked, and its capacity.
 
     Example: lagwise config check conf/lagwise.toml --partitions 300000 --commits 60000
 
-    What it can take is reckoned from figures measured on two cores, and stands in comments: the output is TOML.
+    Its capacity is computed from figures measured on two cores, and printed as comments: the output is TOML.
     With --cores it also predicts a batch on that many cores of a Spark cluster, from tasks measured on one core.
     Warnings go to stderr. The command connects to nothing.
     Exit status: 0 the configuration can be used, 1 it cannot (`lagwise run` would refuse it), 2 wrong usage.
@@ -109,7 +109,7 @@ def _check_largest(largest: int | None, cores: int | None) -> None:
         raise typer.BadParameter("--largest needs --cores: without them nothing is predicted")
     if largest < GROUP_ROWS:
         raise typer.BadParameter(
-            f"--largest {largest}: the other groups are reckoned with {GROUP_ROWS} partitions each, as they were "
+            f"--largest {largest}: the other groups count as {GROUP_ROWS} partitions each, as they were "
             f"measured; give {GROUP_ROWS} or more, or leave it out"
         )
 
@@ -122,7 +122,7 @@ def _reckoned(loaded: Config, clusters: Iterable[Cluster]) -> str:
     """TOML comments on the costs, by size of the cluster."""
     lines = [
         "",
-        "# What it takes, by partitions of groups and of topics. Reckoned from figures measured on two cores, at",
+        "# Requirements by partitions of groups and of topics. Computed from figures measured on two cores, at",
         "# 10,000, 100,000 and 1,000,000; not measured with this configuration (deploy/docs/performance.md).",
     ]
     for one in clusters:
@@ -142,7 +142,7 @@ def _predicted(clusters: Iterable[Cluster], cores: int, largest: int) -> str:
     """TOML comments on the gain of executors, by size of the cluster."""
     lines = [
         "",
-        f"# What {cores} cores of a Spark cluster would buy: predicted from tasks measured on one core, for batches",
+        f"# Prediction for {cores} cores of a Spark cluster, from tasks measured on one core, for batches",
         "# with a new commit of every partition and plans for all groups, log offsets apart (deploying-spark.md).",
     ]
     for one in clusters:

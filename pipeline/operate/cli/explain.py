@@ -86,7 +86,7 @@ def explain(
     Example: lagwise explain < assignor/cases/examples/lag-sticky.json
 
     BOUND is a time that no assignment can beat. SOONER-BY is the time that the group would lose without that move.
-    Exit status: 0 all cases were explained, 1 some could not be (stderr says why), 2 wrong usage.
+    Exit status: 0 all cases were explained, 1 some could not be explained (see stderr), 2 wrong usage.
     """
     tell = _tell if output == "table" else _tell_json
     failed = False

@@ -48,8 +48,8 @@ def serve(
     /metrics has the names of kafka-lag-exporter and kafka_exporter, so that their dashboards and rules go on, and
     lagwise's own: plans, members, capacity (deploy/docs/metrics.md). Table serve.metrics of the configuration says
     which groups, topics and names, and how many series at most.
-    /healthz: 200 while this process answers. /readyz: 200 while the stream keeps the tables up to date, or else 503
-    and why.
+    /healthz: 200 while this process answers. /readyz: 200 while the stream keeps the tables up to date, otherwise 503
+    with the cause.
     Several clusters: repeat --config, one file for each job, and [serve] of the first applies; or repeat
     --tables, where orders can only be given for the cluster of a --config. Each row, link and sample then names its
     cluster, and one whose tables cannot be read leaves the others as they are.
@@ -113,7 +113,7 @@ def _tell_who_may_read(config: ServeConfig) -> None:
             f"serve.hosts names no host: on {config.host} the page answers under addresses alone, and 421 under names"
         )
     if not config.read_token:
-        note(f"serve.read_token is not set: whoever reaches {config.host} can read everything")
+        note(f"serve.read_token is not set: anyone who reaches {config.host} can read everything")
 
 
 def _tell_what_is_left_out(found: Sequence[TableSource]) -> None:

@@ -18,7 +18,7 @@ def sql(
         str | None,
         typer.Argument(
             metavar="[STATEMENT]",
-            help="Statements with ; between them. Without any, they are read from stdin, or asked for at a prompt.",
+            help="Statements with ; between them. Without any, they are read from stdin, or typed at a prompt.",
         ),
     ] = None,
     *,
@@ -26,7 +26,7 @@ def sql(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Ask the tables in Spark SQL, as they are or were: one statement, a script on stdin, or at a prompt.
+    """Query the tables in Spark SQL, as they are or were: one statement, a script on stdin, or at a prompt.
 
     Example: lagwise sql "SELECT group_id, sum(lag) AS lag FROM partition_lag GROUP BY group_id"
 

@@ -101,7 +101,7 @@ class OrdersTopic:
 
         Raises:
             AccessRefusedError: This user may not.
-            BrokerUnavailableError: They could not be read or written, or somebody else wrote meanwhile.
+            BrokerUnavailableError: They could not be read or written, or another operator wrote meanwhile.
         """
         return self.change(group, lambda held: replace(change(held), by=by, at_ms=clock.now_ms()))
 
@@ -110,7 +110,7 @@ class OrdersTopic:
 
         Raises:
             AccessRefusedError: This user may not.
-            BrokerUnavailableError: They could not be read or written, or somebody else wrote meanwhile.
+            BrokerUnavailableError: They could not be read or written, or another operator wrote meanwhile.
         """
         properties = self._properties | {
             "transactional.id": f"lagwise-{self.cluster}:orders",

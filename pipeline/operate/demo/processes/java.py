@@ -38,7 +38,7 @@ def make_jar() -> None:
         env={**os.environ, "PYTHONPATH": path},
     )
     if made.returncode:
-        last = (made.stderr.strip() or "it does not say why").splitlines()[-1]
+        last = (made.stderr.strip() or "it gives no reason").splitlines()[-1]
         raise MissingDependencyError(f"{_BUILD} made no jar: {last}")
 
 
