@@ -1,4 +1,4 @@
-"""The form of an order: the checks before any order is written."""
+"""Forms of orders: the checks before an order is written."""
 
 import hmac
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """An order that may be given."""
+    """A valid order."""
 
     group: str
     what: str
@@ -48,7 +48,7 @@ async def body_of(request: Request) -> bytes:
     """The body, or as much of it as shows that it is too long.
 
     Raises:
-        ClientDisconnect: Who sends it has gone.
+        ClientDisconnect: The client has disconnected.
     """
     found = b""
     async for part in request.stream():

@@ -1,6 +1,6 @@
 """`/approve` and `/order`: orders on the page, with the token; without a configured token these paths do not exist.
 
-The functions given to `Desk` write the orders: this package asks no broker.
+The functions of a `Desk` write the orders: this package does not use Kafka.
 """
 
 import logging
@@ -47,19 +47,19 @@ class Stand(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Desk:
-    """Where orders of the page are taken."""
+    """Accepts orders of the page."""
 
     token: str
     approve: Approve
     stand: Stand
     cluster: str | None = None
-    """What the cluster is called, where there are several."""
+    """Name of the cluster, if there are several."""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """The second of two operators is then told who was first, instead of that somebody was."""
+    """Serialises orders, so that the second of two operators learns who was first."""
 
 
 class Answer(Protocol):
-    """Shows a page of a title and a sentence to who has ordered something for a group."""
+    """Answers an order with a page of a title and a sentence."""
 
     def __call__(
         self, request: Request, title: str, text: str, *, group: str | None, status: int
@@ -68,11 +68,11 @@ class Answer(Protocol):
 
 
 _Clerk: TypeAlias = Callable[[Form, Desk], tuple[str, str]]
-"""Gives an order; title and text of what is answered."""
+"""Gives an order; returns title and text of the answer."""
 
 
 def why_too_short(token: str) -> str | None:
-    """Why nobody should rely on this token; None if it will do."""
+    """Why this token is too weak; None if it is not."""
     if len(token) >= _LEAST_TOKEN:
         return None
     return f"has {len(token)} characters, and anybody who reaches the page may guess; take {_LEAST_TOKEN} or more"

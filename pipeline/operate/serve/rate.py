@@ -1,4 +1,4 @@
-"""A limit per address for what may be guessed at."""
+"""A limit per address, against guessing."""
 
 import time
 from collections import OrderedDict, deque

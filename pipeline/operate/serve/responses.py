@@ -1,4 +1,4 @@
-"""Answers over HTTP: compressed for who takes that, not sent twice, and with what a browser may load."""
+"""HTTP responses: compressed if the client accepts it, not sent twice, and with security headers."""
 
 import gzip
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _NOT_MODIFIED = 304
 
 
 class SafeHeaders:
-    """Gives every answer the headers that keep a browser from running, framing or guessing what is in it."""
+    """Adds headers that keep a browser from running, framing or guessing the type of its contents."""
 
     def __init__(self, app: Starlette) -> None:
         self.wrapped = app
@@ -46,7 +46,7 @@ class SafeHeaders:
 
 
 class RawPaths:
-    """Routes by the path as it was sent: a name of a group may have slashes and newlines, which are escaped there."""
+    """Routes by the raw path: names of groups may have slashes and newlines, which are escaped there."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -80,7 +80,7 @@ def has_it(request: Request, etag: str) -> bool:
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:
-    """The answer to who has it."""
+    """The response to a client that has it."""
     return Response(status_code=_NOT_MODIFIED, headers={"Vary": "Accept-Encoding", **headers})
 
 

@@ -16,14 +16,14 @@ from pipeline.tables.stamp import Stamp
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is read of it belongs together, whatever is written meanwhile."""
+    """Its tables belong together, whatever is written meanwhile."""
 
     tables: Mapping[str, OpenTable]
     """By name."""
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The same for the same rows."""
+        """Versions of the tables, equal for equal rows."""
         return tuple(table.version for table in self.tables.values())
 
     @cached_property
@@ -40,7 +40,7 @@ class Snapshot:
         """As `OpenTable.read`.
 
         Raises:
-            MissingTableError: This answer has no use for the table, or there is none.
+            MissingTableError: The snapshot does not have this table.
             StoreError: It cannot be read.
         """
         if name not in self.tables:

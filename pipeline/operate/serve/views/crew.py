@@ -1,4 +1,4 @@
-"""Members of groups, and what they own: how many there are, who idles, what they have shown, how unevenly lag lies."""
+"""Members of groups and their partitions: numbers, idle members, observed capacities, skew of lag."""
 
 from collections import defaultdict
 from collections.abc import Mapping
