@@ -25,25 +25,25 @@ class StrategyFacts:
 
     name: str
     protocols: tuple[RebalanceProtocol, ...]
-    """Under which a target of this strategy may be applied, ascending."""
+    """Protocols under which a target of this strategy may be applied, ascending."""
     options: tuple[Option, ...] = ()
     reads_lag: bool = False
-    """Does the assignment depend on lag, so that unknown lag matters to it."""
+    """Whether the assignment depends on lag, so that unknown lag matters."""
     joins: bool = False
-    """Must the partitions of one number change hands together (see `handover.next_step`)."""
+    """Whether partitions of one number must change hands together (see `handover.next_step`)."""
     moves_whole: bool = False
-    """Is a plan always the whole target? A part of it would not be an assignment of this strategy."""
+    """Whether a plan is always the whole target: a part of it is no assignment of this strategy."""
 
     @property
     def has_budget(self) -> bool:
-        """Can the strategy be told how many moves it may make."""
+        """Whether an option limits the number of moves."""
         return any(option.name == "max_moves" for option in self.options)
 
     def check_options(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
         """Every option of the strategy with its given or default value.
 
         Raises:
-            InvalidOptionError: The strategy has no such option, or the option takes no such value.
+            InvalidOptionError: The strategy has no such option, or the value is invalid.
         """
         known = {option.name: option for option in self.options}
         for name, value in options.items():
@@ -109,10 +109,10 @@ CATALOGUE: Mapping[str, StrategyFacts] = {
 
 
 def facts_of(name: str) -> StrategyFacts:
-    """What is known of the strategy of this name.
+    """The facts of the strategy of this name.
 
     Raises:
-        UnknownStrategyError: There is none; the message names those there are.
+        UnknownStrategyError: There is none; the message has the known names.
     """
     if name not in CATALOGUE:
         raise UnknownStrategyError(name, tuple(CATALOGUE))

@@ -1,4 +1,4 @@
-"""What is fixed and who is closed, for strategies that answer with a formula."""
+"""Fixed partitions and closed members, for strategies that are a formula."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from assignor.model.group import Group
 
 
 def in_place(group: Group, member: Int32s) -> Int32s:
-    """The members a formula gives the partitions to, with all that is fixed left in place.
+    """The members of a formula's assignment, with everything that is fixed left in place.
 
-    What a closed member would be given stays with its owner; without one it goes to the other subscribers of its topic
-    in turn, or to nobody if all of them are closed.
+    A partition for a closed member stays with its owner; without one it goes to the other subscribers of its topic in
+    turn, or to no member if all of them are closed.
     """
     if not group.is_constrained():
         return member
@@ -28,7 +28,7 @@ def in_place(group: Group, member: Int32s) -> Int32s:
 
 
 def is_refused(group: Group, member: Int32s) -> Bools:
-    """P entries: is the member of the partition a closed one that does not own it."""
+    """P entries: whether the member of the partition is closed and does not own it."""
     if group.closed is None or group.n_members == 0:
         return np.zeros(group.n_partitions, np.bool_)
     refused: Bools = (member >= 0) & group.closed[member] & (member != group.owner)

@@ -1,8 +1,8 @@
 """Two-step hand-over: no partition changes hands while its holder may still read it.
 
 In a cooperative rebalance a member keeps what it owns until an assignment without it arrives. Step one
-therefore gives out only what stays where it is or is held by nobody, and the members revoke the rest; step
-two, the same rule over what is then owned, gives out the whole target.
+therefore gives out only partitions that stay where they are or have no holder, and the members revoke the rest; step
+two, the same rule after that, gives out the whole target.
 """
 
 import numpy as np
@@ -13,11 +13,11 @@ from assignor.model.group import Group
 
 
 def withheld(group: Group, target: Assignment) -> Bools:
-    """P entries: must the partition wait for a revocation before its target may have it.
+    """P entries: whether the partition must wait for a revocation before its target may have it.
 
-    It must when its holder is a member other than the target, or when it is contested, for then two members
-    may be reading it. The holder is the winning claimant, also one that no longer subscribes: it has to
-    revoke first. A stale claimant that a newer claim beat is not the holder, so it waits like anybody else.
+    It must if its holder is a member other than the target, or if it is contested, for then two members may be reading
+    it. The holder is the winning claimant, even if it no longer subscribes: it has to revoke first. A stale claimant,
+    beaten by a newer claim, is not the holder, so it waits like any other member.
     """
     holder = group.ownership.holder
     if holder.max(initial=-1) < 0 and not group.ownership.contested.any():
@@ -30,11 +30,11 @@ def next_step(group: Group, target: Assignment, *, by_number: bool = False) -> A
     """The part of `target` that may be handed out now.
 
     Called with the group as it is, this is step one. Called with the group after its members have revoked,
-    it is step two and equals `target`: nothing is held by another any more. Keep the target between the two
-    steps; a strategy that looks at lag would choose another one and the hand-over might never end.
+    it is step two and equals `target`: no other member holds anything of it. Keep the target between the two steps; a
+    strategy that depends on lag would choose another one, and the hand-over might never end.
 
     Args:
-        group: Who holds what now.
+        group: The group with its present holders.
         target: The complete target.
         by_number: Hand over partition numbers whole: while one partition of a number waits, no member is given
             another of that number that it does not hold yet. For strategies that join topics (KIP-315).

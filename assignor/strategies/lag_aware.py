@@ -1,8 +1,8 @@
 """Strategy `lag-aware`: even counts in every topic, and within them the largest lag placed first (KIP-169).
 
 One topic at a time, partitions by falling lag go to the subscriber with the fewest partitions of that topic,
-then the least lag, then the first in member order. So every subscriber gets one partition before anybody
-gets a second: the rule runs in *rounds*. While a round lasts only members that have not had their turn
+then the least lag, then the first in member order. So every subscriber gets one partition before any gets a
+second: the rule runs in *rounds*. While a round lasts only members that have not had their turn
 compete and their totals do not change, so a round is one step: the next n partitions by falling lag onto the
 n subscribers by (total lag, member order). That is computed here; it equals the rule partition by partition.
 
@@ -212,7 +212,7 @@ def _least(total: Int64s, k: int) -> Int64s:
 
 
 def _rounds(lag: Int64s, total: Int64s) -> Int32s:
-    # Nobody has two turns in a round, so adding by index writes no entry of `total` twice.
+    # No member has two turns in a round, so adding by index writes no entry of `total` twice.
     chosen = np.empty(len(lag), np.int32)
     n = len(total)
     for start in range(0, len(lag), n):

@@ -1,4 +1,4 @@
-"""The options a strategy takes: words to choose from, or numbers with a unit and a range."""
+"""Options of strategies: one of several words, or a number with a unit and a range."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -12,7 +12,7 @@ class Choice:
 
     name: str
     words: tuple[str, ...]
-    """What it may be; the first is the default."""
+    """Its valid words; the first is the default."""
 
     @property
     def default(self) -> str:
@@ -33,9 +33,9 @@ class Number:
     """The value when none is given; None leaves it to the strategy, and may then be given as well."""
     unit: str
     low: int | float = 0
-    """The least it may be."""
+    """Its minimum."""
     high: int | float
-    """The most it may be."""
+    """Its maximum."""
     is_whole: bool = False
 
     def problem(self, value: object) -> str | None:

@@ -1,4 +1,4 @@
-"""Strategies by name: what an operator writes in the config, and what a member lists as its assignor."""
+"""Strategies by name, as in the configuration and in a member's list of assignors."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -55,6 +55,6 @@ def strategy(name: str) -> Strategy:
     """The strategy of this name.
 
     Raises:
-        UnknownStrategyError: There is none; the message names those there are.
+        UnknownStrategyError: There is none; the message has the known names.
     """
     return STRATEGIES[facts_of(name).name]

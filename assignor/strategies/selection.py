@@ -19,7 +19,7 @@ DEFAULT_ASSIGNORS: dict[Mode, tuple[str, ...]] = {
     "kip": ("cooperative-sticky", "range"),
     "shipped": ("range", "cooperative-sticky"),
 }
-"""The default list as the proposal has it, and as Kafka 3.0 to 4.x ship it: the other way round."""
+"""The default list of the proposal, and that of Kafka 3.0 to 4.x, which is reversed."""
 
 _PROTOCOLS = {name: entry.protocols for name, entry in CATALOGUE.items()}
 
@@ -30,9 +30,9 @@ class Selection:
 
     assignor: str
     votes: int
-    """Members whose first choice, among what all support, it is."""
+    """Members that prefer it among the assignors that all support."""
     tie: bool
-    """Did another assignor get as many votes."""
+    """Whether another assignor got as many votes."""
 
 
 def select_assignor(lists: Sequence[Sequence[str]]) -> Selection:
@@ -69,7 +69,7 @@ def rebalance_protocol(selected: str, listed: Collection[str], *, mode: Mode) ->
     Args:
         selected: The assignor of the group.
         listed: The member's own list; for mode "shipped".
-        mode: Which of the two.
+        mode: The proposal, or what Kafka shipped.
 
     Source: KIP-726; Kafka's ConsumerCoordinator.
     """

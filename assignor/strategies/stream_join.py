@@ -22,11 +22,11 @@ def assign(group: Group) -> Assignment:
     Q is the partition count of the smallest joined topic. Joined are the topics that have partitions and a
     subscriber; a topic without metadata is left out, or Q would be 0 and the whole group would stop. Members
     that read none of them get no number. A number belongs to the member that claims it in the newest
-    generation, in whichever topic; if two do, to nobody. Own numbers are kept first, then unowned ones are
+    generation, in whichever topic; if two do, to none. Own numbers are kept first, then unowned ones are
     given out, and a number is taken from a member only if it has more than its share.
 
     A number of which a partition is fixed belongs to the owner of that partition, and its other partitions follow. If
-    several members hold fixed ones, it belongs to the first of them, and what anybody owns of it stays in place.
+    several members hold fixed ones, it belongs to the first of them, and owned partitions of it stay in place.
 
     Two kinds of partitions come out unassigned by design, each with its reason: those of numbers from Q on,
     whose join partners do not exist yet, and those of a topic that the owner of the number does not read.
@@ -67,7 +67,7 @@ def _as_numbers(group: Group, fixed_at: Int32s, taking: Int32s) -> Group:
         # All that a closed member owns is fixed, so it has no other number.
         holder[(holder >= 0) & group.closed[holder]] = -1
     holder = np.where(fixed_at >= 0, fixed_at, holder)
-    rank = np.full(group.n_members + 1, -1, np.int32)  # the last entry is that of index -1, nobody
+    rank = np.full(group.n_members + 1, -1, np.int32)  # the last entry is for index -1, no member
     rank[taking] = np.arange(len(taking), dtype=np.int32)
     return Group(
         topics=Topics.of({STICKY_STREAM_JOIN: n_numbers}),

@@ -1,4 +1,4 @@
-"""Warnings: settings that are allowed and yet risky."""
+"""Warnings about settings that are valid but risky."""
 
 from collections.abc import Iterator
 

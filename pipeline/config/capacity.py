@@ -1,7 +1,7 @@
-"""What a configuration can take, reckoned from figures measured on two cores (`deploy/docs/performance.md`).
+"""Capacity of a configuration, computed from figures measured on two cores (`deploy/docs/performance.md`).
 
-Between measured sizes the figures are interpolated, beyond them extrapolated, both on logarithmic scales; a machine
-with more cores takes more.
+Figures are interpolated between the measured sizes and extrapolated beyond them, both on logarithmic scales; a machine
+with more cores has more capacity.
 """
 
 import math
@@ -14,15 +14,15 @@ from pipeline.config.model import Config
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """A measured one."""
+    """A measured size."""
 
     rows: int
     batch_s: float
     """Median time of a batch, with decisions, history and publishing."""
     plain_batch_s: float
-    """Without them."""
+    """Median time of a batch without them."""
     memory_gb: float
-    """Peak of JVM, Python and workers together; what they share counts once (PSS)."""
+    """Peak of JVM, Python and workers together; shared memory counts once (PSS)."""
 
 
 MEASURED = (
@@ -46,25 +46,25 @@ _DAY_S, _HOUR_S, _GB = 86_400, 3_600, 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """How large a cluster is."""
+    """Size of a cluster."""
 
     partitions: int
     """Rows of `partition_lag`: partitions counted once for each group that reads them."""
     logs: int
     """Partitions of topics."""
     commits_per_s: float = 0.0
-    """Commits of all groups together."""
+    """Commits/s of all groups together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """What a configuration takes from such a cluster, and what it costs."""
+    """Load that a configuration can take from such a cluster, and its costs."""
 
     batch_s: float
     plain_batch_s: float
     commits_per_s: float
     log_offsets_s: float
-    """Until all log offsets are answered."""
+    """Time until all log offsets are answered."""
     memory_gb: float
     latest_gb: float
     """Size of the latest tables, with the versions kept for readers."""
@@ -72,11 +72,11 @@ class Capacity:
 
 
 def capacity(config: Config, cluster: Cluster) -> Capacity:
-    """What it takes, whether that is enough or not."""
+    """The capacity for such a cluster, sufficient or not."""
     rows = cluster.partitions
     batch_s, plain_s = (_at(rows, name) for name in ("batch_s", "plain_batch_s"))
     most = config.source.max_offsets_per_trigger
-    # Decisions and history come once in their interval, on top of what is read.
+    # Decisions and history come once per interval, in addition to reading.
     for_reading = max(0.0, 1 - (batch_s - plain_s) / min(config.plan.interval_s, config.history.interval_s))
     batches_held = (
         config.tables.retention_hours * _HOUR_S / config.trigger.interval_s
@@ -101,12 +101,12 @@ def _at(rows: int, name: str) -> float:
     less, more = MEASURED[upper - 1], MEASURED[upper]
     share = math.log(max(1, rows) / less.rows) / math.log(more.rows / less.rows)
     first, second = getattr(less, name), getattr(more, name)
-    # Fewer rows than were measured cost as much as the fewest: that is what a batch costs in any case.
+    # Fewer rows than measured cost as much as the fewest: any batch costs that.
     return float(first * (second / first) ** max(0.0, share))
 
 
 def warnings(config: Config, cluster: Cluster) -> Iterator[str]:
-    """One line for each setting that does not fit such a cluster, beginning with its key."""
+    """One line for each setting that does not suit such a cluster, beginning with its key."""
     takes = capacity(config, cluster)
     source, trigger_s = config.source, config.trigger.interval_s
     if cluster.commits_per_s > takes.commits_per_s:

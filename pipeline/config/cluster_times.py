@@ -1,8 +1,8 @@
-"""How long the jobs of a batch take on a cluster: a prediction from the times of tasks on one core.
+"""Time of the jobs of a batch on a cluster, predicted from the times of tasks on one core.
 
-The jobs are cut as a batch cuts them (`task_sizes`), their tasks begin in their order, each as soon as a core is
-free, and the driver's own share comes on top, whatever the cores. The batch is the costliest one: every partition has a
-new commit, every group is decided about, and all of it goes into the history.
+Jobs have the tasks of a batch (`task_sizes`), which start in order, each as soon as a core is free; the driver's own
+share is added, whatever the cores. The batch is the costliest one: every partition has a new commit, every group gets a
+decision, and everything goes into the history.
 """
 
 from bisect import bisect_right
@@ -20,7 +20,7 @@ _OFFSETS_PARTITIONS = 50
 """Partitions of `__consumer_offsets` by default; one task reads one of them."""
 _LEAST_PARALLELISM = 2
 _RECORDS_A_TASK, _FEW_RECORDS = 50_000, 5_000
-"""`source.partitions`, which needs Spark: below the second, the task that reads asks for log ends as well."""
+"""`source.partitions`, which needs Spark: below the second, the task that reads also requests log ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ MEASURED_COSTS: Mapping[str, Cost] = {
     "decide": Cost(0.098, 8.689e-6),
     DRIVER: Cost(0.467, 2.337e-6),
 }
-"""As part `cluster` of the benchmarks fits them to batches of one executor with one core; run in `MEASURED_IN`."""
+"""Fitted by part `cluster` of the benchmarks to batches of one executor with one core, in `MEASURED_IN`."""
 MEASURED_IN = "bench-20261125T145241Z"
 
 
@@ -52,21 +52,21 @@ class Times:
     """Predicted times of one batch, in seconds."""
 
     driver_s: float
-    """No core of an executor shortens it."""
+    """Executors do not shorten it."""
     job_s: Mapping[str, float]
 
     @property
     def batch_s(self) -> float:
-        """All of it: the jobs follow one another."""
+        """The whole batch: jobs follow one another."""
         return self.driver_s + sum(self.job_s.values())
 
 
 def groups_of(rows: int, *, largest: int = GROUP_ROWS) -> dict[str, int]:
-    """Partitions by group: one of the largest size, the others like those that were measured.
+    """Partitions by group: one of the largest size, the others of the measured size.
 
     Args:
-        rows: Of `partition_lag`, at least 1.
-        largest: Partitions of the largest group, at least `GROUP_ROWS`: those that were measured are no larger.
+        rows: Number of rows of `partition_lag`, at least 1.
+        largest: Partitions of the largest group, at least `GROUP_ROWS`, the measured size.
     """
     largest = min(rows, largest)
     others, rest = divmod(rows - largest, GROUP_ROWS)
@@ -78,9 +78,9 @@ def predicted(groups: Mapping[str, int], *, cores: int, costs: Mapping[str, Cost
     """The times of a batch.
 
     Args:
-        groups: Partitions by group, of at least one.
-        cores: Of all executors together.
-        costs: By job, and of `DRIVER`.
+        groups: Partitions by group, at least one group.
+        cores: Cores of all executors together.
+        costs: Costs by job, and of `DRIVER`.
     """
     return Times(
         driver_s=costs[DRIVER].of(sum(groups.values())),
@@ -99,7 +99,7 @@ def rows_of_tasks(groups: Mapping[str, int], *, cores: int) -> dict[str, list[in
     decided = task_sizes.deciding(groups, cores=wanted)
     return {
         "read": _read(groups, cores=wanted),
-        # The cost for as few topics as the measurement had.
+        # The cost for the few topics of the measurement.
         "fold topic_offsets": [0],
         "fold partition_lag": folded,
         "fold lag_history": folded,
@@ -108,7 +108,7 @@ def rows_of_tasks(groups: Mapping[str, int], *, cores: int) -> dict[str, list[in
 
 
 def _read(groups: Mapping[str, int], *, cores: int) -> list[int]:
-    """The commits of a group are in one partition of the offsets topic; the last task asks for log ends alone."""
+    """The commits of a group are in one partition of the offsets topic; the last task only requests log ends."""
     of_partition = [sum(share) for share in placed(groups.values(), int, tasks=_OFFSETS_PARTITIONS)]
     rows = sum(of_partition)
     tasks = min(cores, _OFFSETS_PARTITIONS, -(-rows // _RECORDS_A_TASK))

@@ -1,4 +1,4 @@
-"""Names and addresses of hosts, as settings and clients write them."""
+"""Names and addresses of hosts in settings and requests."""
 
 from ipaddress import ip_address
 

@@ -1,6 +1,6 @@
 """The configuration: a TOML file, read and checked as a whole.
 
-`load` tells every problem at once, one line each, with the file, the key and what to write instead.
+`load` reports all problems at once, one line each, with the file, the key and what to write instead.
 """
 
 import sys
@@ -16,10 +16,10 @@ from pipeline.config.model import Config
 from pipeline.config.names import advice
 from pipeline.errors import ConfigError
 
-# The same library: in the standard library since 3.11, from the index before.
+# The same library, which is in the standard library since 3.11.
 tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
-# Whatever stands in these tables may be a secret, so a message never quotes a value of theirs.
+# Any value in these tables may be a secret, so messages never quote one.
 _FREE_TABLES = ("kafka", "spark", "storage_options", "options")
 _SECRETS = ("token", "token_provider")
 _MESSAGES = {
@@ -32,11 +32,11 @@ _MESSAGES = {
     "string_type": "must be a string",
     "tuple_type": "must be an array",
 }
-"""By pydantic's type of error, filled in from its context."""
+"""Messages by pydantic's type of error, filled in from its context."""
 
 
 def load(path: str | Path) -> Config:
-    """The configuration in the TOML file `path`; what the file leaves out has its default.
+    """The configuration in the TOML file `path`; missing keys have their defaults.
 
     Raises:
         ConfigError: The file is missing, unreadable, not TOML, or some key is unknown or has a wrong value.
@@ -65,7 +65,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _problems(error: ValidationError) -> Iterator[str]:
-    # `input` is looked at for its type, and quoted only outside the tables that may hold secrets.
+    # The type of `input` is always named, its value only outside of the tables that may hold secrets.
     for problem in error.errors(include_url=False):
         location = problem["loc"]
         key = _dotted(location)
@@ -82,7 +82,7 @@ def _dotted(location: tuple[int | str, ...]) -> str:
 
 
 def _sentence(problem: ErrorDetails) -> str:
-    """Our message for the type of error, or pydantic's, with the key as its subject: `must be ...`."""
+    """Our message for the type of error, or pydantic's, as the predicate of the key: `must be ...`."""
     ours = _MESSAGES.get(problem["type"])
     if ours is not None:
         return ours.format(**problem.get("ctx", {}))

@@ -1,6 +1,6 @@
 """The shape of the configuration: one model per TOML table, with defaults and bounds.
 
-`conf/lagwise.toml` holds every key with its default, its unit and its meaning; a test keeps both the same.
+`conf/lagwise.toml` has every key with its default, unit and meaning; a test compares the two.
 """
 
 from collections.abc import Mapping
@@ -49,23 +49,23 @@ class _Section(BaseModel):
 
 
 class ClusterConfig(_Section):
-    """Which cluster the rows are about."""
+    """The cluster of the rows."""
 
     name: str = ""
     """Written into every row; empty means Kafka's cluster id."""
 
 
 class KafkaConfig(_Section):
-    """How to reach the cluster. Not in `repr`: properties may hold secrets."""
+    """Access to the cluster. Not in `repr`: properties may hold secrets."""
 
     properties: Properties = Field(
         default={"bootstrap.servers": "localhost:9092", "client.id": "lagwise"}, repr=False
     )
     """Any librdkafka property."""
     token_provider: Annotated[str, AfterValidator(function_name)] = ""
-    """The function that gives tokens of SASL/OAUTHBEARER, as `module:function`."""
+    """The function that returns tokens for SASL/OAUTHBEARER, as `module:function`."""
     java: Properties = Field(default={}, repr=False)
-    """From an earlier version, which read Kafka through Spark's Java client; without effect."""
+    """A table of earlier versions, which read Kafka through Spark's Java client; without effect."""
 
     @field_validator("properties")
     @classmethod
@@ -94,43 +94,43 @@ class KafkaConfig(_Section):
 
 
 class SourceConfig(_Section):
-    """What is read from the cluster."""
+    """Data to read from the cluster."""
 
     topics_include: Patterns = (".*",)
     topics_exclude: Patterns = ("__.*",)
     groups_include: Patterns = (".*",)
     groups_exclude: Patterns = ("lagwise.*", "spark-kafka-.*")
     offsets: OffsetsFrom = "topic"
-    """Where commits and members come from: records of the offsets topic, answers of coordinators, or either."""
+    """Source of commits and members: records of the offsets topic, answers of coordinators, or either."""
     group_requests: Count = 50
-    """Groups that coordinators are asked for at the same time."""
+    """Number of groups that coordinators are asked about at the same time."""
     group_max_age_s: Duration = 120
-    """How old the answer about a group may be that has not committed for as long."""
+    """Age up to which an answer about a group counts if the group has not committed for as long."""
     isolation: Isolation = "read_uncommitted"
     max_offsets_per_trigger: Count = 4_000_000
     request_timeout_s: Seconds = 10
     log_offset_splits: Annotated[int, Field(ge=0)] = 0
-    """Pieces; 0 stands for as many as Spark has cores."""
+    """Number of tasks; 0 for as many as Spark has cores."""
 
     @property
     def asks_groups(self) -> bool:
-        """Commits and members come from coordinators; the offsets topic is not read.
+        """Whether commits and members come from coordinators, and the offsets topic is not read.
 
         `run.assembly.as_found` replaces "auto" once it has asked the cluster.
         """
         return self.offsets == "admin"
 
     def wants_topic(self, topic: str) -> bool:
-        """Whether log offsets of `topic` are kept: some include matches it whole and no exclude does."""
+        """Whether log offsets of `topic` are kept: an include matches the whole name, and no exclude does."""
         return NameFilter(self.topics_include, self.topics_exclude).admits(topic)
 
     def wants_group(self, group_id: str) -> bool:
-        """Whether rows of `group_id` are kept: some include matches it whole and no exclude does."""
+        """Whether rows of `group_id` are kept: an include matches the whole name, and no exclude does."""
         return NameFilter(self.groups_include, self.groups_exclude).admits(group_id)
 
 
 class TablesConfig(_Section):
-    """Where the tables are and how long what they replace is kept."""
+    """Location of the tables, and retention of replaced files."""
 
     root: Annotated[str, Field(min_length=1)] = ".lagwise/tables"
     checkpoint: str = ""
@@ -140,11 +140,11 @@ class TablesConfig(_Section):
     shared: bool = False
     """Every host of a Spark cluster finds the same folder at `root`."""
     object_store: bool = False
-    """`root` may be something else than a folder."""
+    """`root` may be something other than a folder."""
     catalog: DatabaseName = ""
-    """Database of Spark's catalog in which the job registers the tables; empty: it registers none."""
+    """Database of Spark's catalog in which the job registers the tables; none if empty."""
     storage_options: Properties = Field(default={}, repr=False)
-    """For what reads and writes without Spark, in the object store's own names; may hold secrets."""
+    """Options of readers and writers other than Spark, by the object store's names; may hold secrets."""
 
     @property
     def checkpoint_path(self) -> str:
@@ -153,18 +153,18 @@ class TablesConfig(_Section):
 
     @property
     def query_path(self) -> str:
-        """Folder in it that the query uses; other folders next to it belong to earlier versions, with other sources."""
+        """Folder of the query in it; folders next to it belong to earlier versions with other sources."""
         return f"{self.checkpoint_path.rstrip('/')}/batches"
 
 
 class TriggerConfig(_Section):
-    """When a batch starts."""
+    """Start of batches."""
 
     interval_s: Seconds = 30
 
 
 class HistoryConfig(_Section):
-    """How dense and how long `lag_history` is."""
+    """Density and retention of `lag_history`."""
 
     interval_s: Seconds = 60
     max_gap_s: Seconds = 300
@@ -178,25 +178,25 @@ class HistoryConfig(_Section):
 
 
 class StartConfig(_Section):
-    """The gate at start."""
+    """Readiness after a start."""
 
     deadline_s: Seconds = 600
 
 
 class StatusConfig(_Section):
-    """How the status is judged."""
+    """Rules of the status."""
 
     allowed_lag: Annotated[int, Field(ge=0)] = 0
 
 
 class RatesConfig(_Section):
-    """How rates are averaged."""
+    """Averages of rates."""
 
     half_life_s: Seconds = 120
 
 
 class GuardsConfig(_Section):
-    """What keeps a better target back."""
+    """Conditions under which a better target is not published."""
 
     min_improvement: Annotated[float, Field(ge=0, lt=1)] = 0.1
     confirmations: Count = 2
@@ -213,11 +213,11 @@ class GuardsConfig(_Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSettings:
-    """What applies to one group."""
+    """Settings of one group."""
 
     strategy: str
     dry_run: bool | Literal["approve"]
-    """Whether plans are kept from being published, for ever or until an operator approves them."""
+    """Whether plans are not published, ever or before an operator approves them."""
     auto_offset_reset: OffsetReset
     guards: GuardsConfig
     exclude: bool = False
@@ -227,7 +227,7 @@ class GroupSettings:
 
 
 class GroupRule(_Section):
-    """One `[[plan.groups]]`: settings of the groups it matches; what it leaves out is taken from `[plan]`."""
+    """One `[[plan.groups]]`: settings of the groups that it matches; missing ones are those of `[plan]`."""
 
     pattern: Pattern
     strategy: StrategyName | None = None
@@ -235,12 +235,12 @@ class GroupRule(_Section):
     auto_offset_reset: OffsetReset | None = None
     exclude: bool = False
     follow: Follow = "members"
-    """Who applies plans of KIP-848 groups: "members" cannot, so plans are advice; "broker": its assignor does."""
+    """What applies plans of KIP-848 groups: "members" cannot, so plans are advice; "broker": its assignor does."""
     poke: bool = False
     """Join the group for a moment after each plan, so that its broker reassigns it and takes the plan at once."""
     options: dict[str, Any] = Field(default={})
     guards: GuardsConfig = GuardsConfig()
-    """What is not set in it is taken from `[plan.guards]`."""
+    """Missing keys are those of `[plan.guards]`."""
 
     @model_validator(mode="after")
     def _poke_has_a_follower(self) -> "GroupRule":
@@ -250,7 +250,7 @@ class GroupRule(_Section):
 
 
 class PlanConfig(_Section):
-    """When plans are made, with which assignor, and for whom."""
+    """Plans: when, by which strategy, and for which groups."""
 
     interval_s: Seconds = 60
     strategy: StrategyName = "lag-sticky"
@@ -268,7 +268,7 @@ class PlanConfig(_Section):
         return self
 
     def for_group(self, group_id: str) -> GroupSettings:
-        """Settings of `group_id`: the first rule whose pattern matches it whole, else the defaults."""
+        """Settings of `group_id`: those of the first rule whose pattern matches the whole name, or the defaults."""
         rule = next((r for r in self.groups if NameFilter((r.pattern,)).admits(group_id)), None)
         if rule is None:
             return GroupSettings(
@@ -289,7 +289,7 @@ class PlanConfig(_Section):
         )
 
     def guards_of(self, rule: GroupRule) -> GuardsConfig:
-        """The guards of the groups that `rule` matches: its own, and what it leaves out from `[plan.guards]`."""
+        """Guards of the groups that `rule` matches: its own, and for missing ones those of `[plan.guards]`."""
         return self.guards.model_copy(update=rule.guards.model_dump(exclude_unset=True))
 
 
@@ -301,7 +301,7 @@ def _check_options(place: int, rule: GroupRule, *, default: str) -> None:
 
 
 class ControlConfig(_Section):
-    """The topics by which lagwise and the consumers talk."""
+    """The topics between lagwise and consumers."""
 
     topic: TopicName = "lagwise.assignments"
     partitions: Count = 1
@@ -309,7 +309,7 @@ class ControlConfig(_Section):
     commands_topic: TopicName = "lagwise.commands"
     max_record_bytes: Count = 1_000_000
     acks_topics: TopicByPrefix = Field(default={})
-    """Topic by prefix of the group name. The longest prefix wins; other groups use `acks_topic`."""
+    """Acks topic by prefix of the group name; the longest prefix wins, and other groups use `acks_topic`."""
 
     @model_validator(mode="after")
     def _acks_topics_are_for_acks_alone(self) -> "ControlConfig":
@@ -325,7 +325,7 @@ class ControlConfig(_Section):
 
     @property
     def every_acks_topic(self) -> tuple[str, ...]:
-        """The topics of acknowledgements, the one of the other groups first."""
+        """All topics of acknowledgements, `acks_topic` first."""
         return tuple(dict.fromkeys((self.acks_topic, *sorted(self.acks_topics.values()))))
 
 
@@ -339,7 +339,7 @@ HostName = Annotated[str, AfterValidator(host_name)]
 
 
 class MetricsConfig(_Section):
-    """What of the tables `lagwise serve` puts on `/metrics`."""
+    """Contents of `/metrics` of `lagwise serve`."""
 
     families: Annotated[tuple[MetricFamilies, ...], Field(strict=False)] = ("seglo", "kafka_exporter")
     granularity: Granularity = "partition"
@@ -352,31 +352,31 @@ class MetricsConfig(_Section):
 
 
 class HealthConfig(_Section):
-    """Where the driver answers for itself."""
+    """The driver's own HTTP endpoint."""
 
     host: Host = "127.0.0.1"
     port: Port = 0
-    """0 for nowhere."""
+    """0 for none."""
 
 
 class ServeConfig(_Section):
-    """Where `lagwise serve` answers, and what."""
+    """Address and contents of `lagwise serve`."""
 
     host: Host = "127.0.0.1"
     port: Port = 8000
     token: Annotated[str, AfterValidator(reference)] = ""
-    """A reference to what an operator must know to give orders on the page; without it none can be given there."""
+    """Reference to the token for orders on the page; without it, the page takes none."""
     origins: Annotated[tuple[Origin, ...], Field(strict=False)] = ()
     """Origins of proxies through which browsers reach the page."""
     hosts: Annotated[tuple[HostName, ...], Field(strict=False)] = ()
-    """Names under which it answers, besides addresses and those of this machine."""
+    """Host names that it answers to, in addition to addresses and the names of this machine."""
     read_token: Annotated[str, AfterValidator(reference)] = ""
-    """A reference to what a reader must know; without it, whoever reaches the port reads."""
+    """Reference to the token of readers; without it, anyone who reaches the port can read."""
     metrics: MetricsConfig = MetricsConfig()
 
 
 class Config(_Section):
-    """Everything that can be set."""
+    """The whole configuration."""
 
     cluster: ClusterConfig = ClusterConfig()
     kafka: KafkaConfig = KafkaConfig()
@@ -395,6 +395,6 @@ class Config(_Section):
     """Properties of the Spark session; may hold secrets."""
 
     def serving_on(self, *, host: str | None = None, port: int | None = None) -> "Config":
-        """The same, with another address of `lagwise serve`."""
+        """The configuration with another address of `lagwise serve`."""
         given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
         return self.model_copy(update={"serve": self.serve.model_copy(update=given)})

@@ -1,4 +1,4 @@
-"""What to write instead of a key that does not exist."""
+"""Suggestions for unknown keys."""
 
 import difflib
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ from pydantic import BaseModel
 from pipeline.config.model import Config
 
 _LIKENESS = 0.7
-"""Below this (difflib's ratio) a guess misleads more than it helps."""
+"""Least similarity (difflib's ratio) of a helpful guess."""
 
 
 def known_keys() -> tuple[str, ...]:
-    """Every key as a dotted name, tables before what is in them; in the order of the file."""
+    """Every key as a dotted name, in the order of the file, tables before their keys."""
     return tuple(_keys(Config))
 
 
 def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
     for name, info in model.model_fields.items():
         if info.json_schema_extra is not None:
-            continue  # An earlier name of another key: nobody is told to write it.
+            continue  # An earlier name of another key, which is never suggested.
         yield f"{prefix}{name}"
         for kind in (info.annotation, *get_args(info.annotation)):
             if isinstance(kind, type) and issubclass(kind, BaseModel):
@@ -28,7 +28,7 @@ def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
 
 
 def advice(location: tuple[int | str, ...]) -> str:
-    """What follows "unknown key; ": the table it belongs to, or the nearest name, or what there is."""
+    """The text after "unknown key; ": the right table, or the nearest name, or all keys of the table."""
     *table_parts, leaf = (str(part) for part in location if isinstance(part, str))
     table = ".".join(table_parts)
     if table == "kafka":
@@ -47,7 +47,7 @@ def advice(location: tuple[int | str, ...]) -> str:
 
 
 def _homes() -> dict[str, list[str]]:
-    """Tables of the configuration that have a key, by the name of the key."""
+    """Tables that have a key, by the name of the key."""
     homes: dict[str, list[str]] = {}
     for key in known_keys():
         home, _, name = key.rpartition(".")

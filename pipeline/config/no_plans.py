@@ -1,4 +1,4 @@
-"""Settings with which no plan moves anything, for good or in practice."""
+"""Settings that keep all plans from moving anything, in principle or in practice."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,25 +10,24 @@ from pipeline.config.model import GuardsConfig, PlanConfig
 from pipeline.name_filter import NameFilter
 
 _MUCH = 0.5
-"""Where one of two equal members has everything, the best plan saves half of the lag: of that and more next to none
-passes in small groups."""
+"""Lag that a plan can save in small groups: if one of two equal members has everything, half of it."""
 _LONG_S = 3600
-"""Only groups that are hours behind pay a price of this many seconds."""
+"""Seconds of a price that only groups hours behind can pay."""
 _DAY_S = 86_400
 _TO_LOOK_S = 120
-"""An operator who approves plans wants to read them first."""
+"""Time that an operator needs to read a plan before approving it."""
 _PRICES = ("move_cost_s", "floor_s", "move_pause_s", "group_pause_s")
 _LETTERS = ascii_letters + digits + "._-"
 _LONGEST = 249
 
 
 class _Scope(NamedTuple):
-    """Where settings stand, and what they are together with what they leave out."""
+    """A table of settings, with its effective values."""
 
     name: str
     guards: GuardsConfig
     set_here: frozenset[str]
-    """Guards that are set at this place."""
+    """Guards that are set in this table."""
     options: Mapping[str, Any]
     dry_run: bool | Literal["approve"]
     sets_dry_run: bool
@@ -97,7 +96,7 @@ def _by_guards(scope: _Scope, plan: PlanConfig) -> Iterator[str]:
 
 def _by_options(scope: _Scope) -> Iterator[str]:
     name, options = f"{scope.name}.options", scope.options
-    # Moves that even out the counts ignore the budget.
+    # Moves that balance counts ignore the budget.
     is_forced = options.get("counts") == "even" or options.get("count_cap") is not None
     if options.get("max_moves") == 0 and not is_forced:
         yield f"{name}.max_moves: 0 allows no move; set 1 or more, or exclude = true"
@@ -126,7 +125,7 @@ def _listed(patterns: tuple[str, ...]) -> str:
 def _match_all(patterns: tuple[str, ...]) -> bool:
     """Whether the patterns match every topic name, as far as trying names can tell.
 
-    All short names are tried and some long ones. What looks around, or back, may leave out any single name.
+    All short names and some long ones are tried. Look-around or a back-reference may exclude any other.
     """
     if not patterns or any(re.search(r"\(\?[^:)]|\\[1-9]", pattern) for pattern in patterns):
         return False

@@ -1,4 +1,4 @@
-"""Where tables may be: every process that writes them has to find the same ones there."""
+"""Valid locations of tables: every process that writes them has to find the same ones there."""
 
 import re
 
@@ -9,20 +9,20 @@ _S3_ROOT = re.compile(r"s3a?://[a-z0-9][a-z0-9.-]+(/[A-Za-z0-9._-]+)*/?")
 _S3_OPTIONS = frozenset(
     {"access_key_id", "secret_access_key", "session_token", "region", "endpoint_url", "allow_http"}
 )
-"""What both delta-rs, which commits, and Arrow, which writes files, are given (`tables.filesystem`)."""
+"""Options for both delta-rs, which commits, and Arrow, which writes files (`tables.filesystem`)."""
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):")
 
 
 def check_places(tables: TablesConfig, *, master: str, ships_code: bool) -> None:
-    """Refuse what a driver of this `spark.master` could start with, and would then do damage or fail.
+    """Refuse locations with which a driver of this `spark.master` would start, and then fail or do damage.
 
     Args:
-        tables: Of the configuration.
-        master: Spark's.
-        ships_code: Whether the driver was started so that executors get its code.
+        tables: Table of the configuration.
+        master: Spark's master.
+        ships_code: Whether executors get the code of the driver.
 
     Raises:
-        ConfigError: It is refused; the message has the reason.
+        ConfigError: The location is refused; the message has the reason.
     """
     is_folder = is_folder_of_host(tables.root)
     if is_s3(tables.root):
@@ -77,17 +77,17 @@ def _check_s3(tables: TablesConfig) -> None:
 
 
 def s3_option(name: str) -> str:
-    """An option of delta-rs by the name in `_S3_OPTIONS`: delta-rs takes either case, with `AWS_` or without."""
+    """The name in `_S3_OPTIONS` of an option: delta-rs takes either case, with `AWS_` or without."""
     return name.lower().removeprefix("aws_")
 
 
 def is_s3(root: str) -> bool:
-    """Whether this is a bucket of S3, or of a store that speaks its protocol."""
+    """Whether this is a bucket of S3, or of a store with the same protocol."""
     return root.lower().startswith(("s3://", "s3a://"))
 
 
 def is_folder_of_host(root: str) -> bool:
-    """Whether this is a path, which each host looks up by itself."""
+    """Whether this is a path, which each host resolves by itself."""
     scheme = _SCHEME.match(root)
     return scheme is None or scheme[1].lower() == "file"
 

@@ -1,9 +1,8 @@
-"""Secrets in settings: references that are resolved late, and masks for what is printed.
+"""Secrets in settings: references that are resolved late, and masks for output.
 
-A value `env:NAME` stands for an environment variable and `file:/path` for the text of a file (without the
-line end it ends in). They stay references wherever settings travel, and become text only where a client is
-made.
-`file://...` is a URL that some clients take, and no reference.
+A value `env:NAME` refers to an environment variable and `file:/path` to the text of a file (without its last line end).
+Settings carry references wherever they travel; only the creation of a client resolves them. `file://...` is a URL that
+some clients take, and no reference.
 """
 
 import os
@@ -16,18 +15,18 @@ from pipeline.errors import ConfigError
 MASK = "****"
 
 _SECRET_NAME = re.compile(r"password|secret|key|token|jaas|credential", re.IGNORECASE)
-# Where a key or a token comes from, and for whom, is no secret, and seeing it is what helps when it is wrong.
+# The source and audience of a key or token are no secrets, and seeing them helps when they are wrong.
 _PLACE_NAME = re.compile(r"\.(location|key\.file|endpoint\.url|client\.id)$", re.IGNORECASE)
 
 
 def is_reference(value: str) -> bool:
-    """Whether `value` points to a secret instead of being one."""
+    """Whether `value` refers to a secret instead of being one."""
     return value.startswith("env:") or (value.startswith("file:") and not value.startswith("file://"))
 
 
 def is_plain_secret(name: str, value: str) -> bool:
-    """Whether `value` is, by the name it stands under, a secret written out."""
-    # What a function or librdkafka itself is given may name a secret, or a region alone.
+    """Whether the setting `name` has a secret in plain text as its value."""
+    # The argument of a function or of librdkafka may contain a secret, or only a region.
     is_in_text = name.endswith("oauthbearer.config") and bool(_SECRET_NAME.search(value))
     return (
         (bool(_SECRET_NAME.search(name)) or is_in_text)
@@ -38,12 +37,12 @@ def is_plain_secret(name: str, value: str) -> bool:
 
 
 def masked(settings: Mapping[str, str]) -> dict[str, str]:
-    """`settings` as they may be printed: plain secrets replaced by `****`, references as they are."""
+    """`settings` for output: plain secrets are replaced by `****`, references stay."""
     return {name: MASK if is_plain_secret(name, value) else value for name, value in settings.items()}
 
 
 def resolve(settings: Mapping[str, str]) -> dict[str, str]:
-    """`settings` with every reference replaced by the text it stands for, on this machine.
+    """`settings` with every reference resolved on this machine.
 
     Raises:
         ConfigError: A variable is not set or a file cannot be read; the message has the setting's name and

@@ -1,4 +1,4 @@
-"""Values of the configuration: the types of its keys, with bounds, and how they are read and checked."""
+"""Values of the configuration: types of its keys, with bounds and validation."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from pipeline.name_filter import NameFilter
 Seconds = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=1)]
 Duration = Annotated[int, Field(ge=0)]
-"""Seconds; 0 switches off what it limits."""
+"""Seconds; 0 for no limit."""
 
 
 def _pattern(text: str) -> str:
@@ -51,7 +51,7 @@ def function_name(text: str) -> str:
 
 
 def mechanism(properties: Mapping[str, str]) -> str:
-    """The SASL mechanism that librdkafka takes, in upper case; the empty text without one."""
+    """The SASL mechanism of librdkafka, in upper case; empty without one."""
     return (properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or "").upper()
 
 
@@ -70,7 +70,7 @@ def host_name(name: str) -> str:
 
 
 def _database_name(name: str) -> str:
-    # What every metastore takes without quotes: Hive's allows nothing else.
+    # Every metastore takes such names without quotes; Hive's allows no others.
     if name and not re.fullmatch(r"[a-z][a-z0-9_]{0,127}", name):
         raise ValueError(
             "must be a database name: a lower-case letter, then up to 127 lower-case letters, digits and underscores"
@@ -85,9 +85,9 @@ def _topic_name(name: str) -> str:
 
 
 def _flat(table: object) -> object:
-    """Properties by dotted name, all as text, whether their names were quoted in TOML or not.
+    """Properties by dotted name, all as text, whether or not TOML has their names in quotes.
 
-    `ssl.ca.location = "x"` without quotes is, to TOML, three nested tables.
+    Without quotes, `ssl.ca.location = "x"` is three nested tables in TOML.
     """
     if not isinstance(table, Mapping):
         return table
@@ -113,10 +113,10 @@ Pattern = Annotated[str, AfterValidator(_pattern)]
 # TOML has arrays where Python has tuples; nothing else is converted.
 Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
 Follow = Literal["members", "broker"]
-"""Who applies plans of a KIP-848 group."""
+"""What applies plans of a KIP-848 group."""
 DryRun = Annotated[bool | Literal["approve"], PlainValidator(_dry_run)]
 StrategyName = Annotated[str, AfterValidator(_strategy)]
 TopicName = Annotated[str, AfterValidator(_topic_name)]
 DatabaseName = Annotated[str, AfterValidator(_database_name)]
 TopicByPrefix = Annotated[dict[Annotated[str, Field(min_length=1)], TopicName], BeforeValidator(_flat)]
-"""Topic by what names of groups begin with."""
+"""Topic by prefix of the group name."""

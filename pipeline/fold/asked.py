@@ -76,10 +76,7 @@ def why_unanswered(groups: pa.Array, asked: Asked) -> pa.Array:
 def standing(groups: pa.Array, asked: Asked, *, is_unnamed: Bools) -> tuple[Bools, pa.Array]:
     """Return which rows belong to groups with an answer, and why a row is still in doubt; null if it is not.
 
-    Args:
-        groups: Group of each row.
-        asked: See `Asked`.
-        is_unnamed: Rows with a commit that no coordinator has returned in this batch.
+    `is_unnamed` are rows with a commit that no coordinator has returned in this batch.
     """
     if asked == NOBODY:
         return np.zeros(len(groups), np.bool_), pa.nulls(len(groups), pa.string())
@@ -98,12 +95,7 @@ def _is_one_of(topics: pa.ChunkedArray, names: Sequence[str]) -> Bools:
 
 
 def marked(groups: pa.Table, asked: Asked) -> pa.Table:
-    """Return the groups; those without an answer are unconfirmed, with the reason.
-
-    Args:
-        groups: With `confirmed` and `unconfirmed_reason`.
-        asked: See `Asked`.
-    """
+    """Return the groups; those without an answer are unconfirmed, with the reason."""
     why = why_unanswered(groups["group_id"].combine_chunks(), asked)
     columns = {
         "confirmed": pc.and_(groups["confirmed"].combine_chunks(), pc.is_null(why)),

@@ -15,13 +15,7 @@ BEHEADED = (
 
 
 def still_confirmed(confirmed: pa.Array, partition: pa.Array, reread: Sequence[int]) -> Bools:
-    """Return which rows stay confirmed while some partitions of the offsets topic are read from their start.
-
-    Args:
-        confirmed: Which were.
-        partition: Of the offsets topic, by row.
-        reread: Those that are read again.
-    """
+    """Return which confirmed rows stay so while `reread` partitions of the offsets topic are read from their start."""
     # Of a row without a partition nobody knows whether it is among them.
     return bools(confirmed) & ~(is_in(partition, reread) | (bool(reread) & ~is_set(partition)))
 
@@ -31,12 +25,7 @@ def why_unconfirmed(
 ) -> pa.Array:
     """Return why each row may be out of date but is kept; null for rows that are up to date or not kept.
 
-    Args:
-        before: As stored.
-        confirmed: Which rows are confirmed by now.
-        partition: Of the offsets topic, by row.
-        reread: Those that are read again from this batch on.
-        beheaded: Of these, those that have lost their beginning: what is not found there is not gone.
+    `beheaded` partitions, of those `reread`, have lost their beginning: what is not found there is not gone.
     """
     is_beheaded = is_in(partition, beheaded) | (bool(beheaded) & ~is_set(partition))
     kept = pc.if_else(pa.array(is_in(partition, reread)), pa.scalar(None, pa.string()), before)
@@ -45,14 +34,7 @@ def why_unconfirmed(
 
 
 def may_be_met(partition: pa.Array, behind: Sequence[int]) -> Bools:
-    """Return which rows may have a record in a partition of the offsets topic that is not read to its end.
-
-    A row that a coordinator reported before lagwise read the topic may have its record in any partition.
-
-    Args:
-        partition: Of the offsets topic, by row.
-        behind: Those that are not read to their end.
-    """
+    """Return which rows may have a record in a partition of the offsets topic that is not read to its end."""
     return is_in(partition, behind) | (bool(behind) & ~is_set(partition))
 
 

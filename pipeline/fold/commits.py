@@ -28,6 +28,7 @@ from pipeline.fold.owners import OWNER
 from pipeline.row_keys import LAG_KEY, NO_ROW, codes, key_columns, matched, struct, taken
 
 _COMMIT = ("committed_offset", "leader_epoch", "commit_topic_id", "commit_timestamp", "commit_position")
+_BEFORE = (*_COMMIT, "confirmed", "unconfirmed_reason", "offsets_partition")
 
 
 def fold_commits(
@@ -42,51 +43,39 @@ def fold_commits(
 ) -> pa.Table:
     """Return one row per partition that a group has committed or owns.
 
-    A row has the stored row (`old`), the commit that now holds (top-level columns), `has_new_commit`, `is_reread` (the
-    commit comes from a full reading, and may be older than the stored one) and the `owner`; each is null if there is
-    none.
+    A row has the stored row (`old`), the commit that now holds (top-level columns), `has_new_commit`, `is_reread` (a
+    full reading delivered the commit: it may be older than the stored one) and the `owner`; null if there is none.
 
     Args:
         stored: `schemas.PARTITION_LAG`.
-        commits: Decoded rows of kind 'commit' and 'tombstone', the newest of each partition (`Decoded.newest`), and
-            answers about other partitions.
+        commits: `Decoded.newest` of kind 'commit' and 'tombstone', and answers about other partitions.
         held: `owners.held_partitions`.
         reread: Partitions of the offsets topic that are read from their start from this batch on.
-        behind: Partitions of the offsets topic that are not read to their end yet.
+        behind: Those that are not read to their end yet.
         beheaded: Of `reread`, those that have lost their beginning.
         asked: Groups whose coordinators were asked, and those without an answer.
     """
     tables = stored, commits, held
     rows = old, new, owner = matched(*codes(LAG_KEY, *tables))
     has_old = old != NO_ROW
-    before = {
-        name: taken(stored[name].combine_chunks(), old)
-        for name in (*_COMMIT, "confirmed", "unconfirmed_reason", "offsets_partition")
-    }
+    before = {name: taken(stored[name].combine_chunks(), old) for name in _BEFORE}
     stays = still_confirmed(before["confirmed"], before["offsets_partition"], reread)
     is_said, is_answer = new != NO_ROW, _is_kind(commits, new, "answer", "answer_none")
     new = np.where(is_answer & has_old & stays, NO_ROW, new)
     has_new = new != NO_ROW
-    partition_now = taken(commits["offsets_partition"].combine_chunks(), new)
     is_newer = has_new & _is_newer(before, commits, new, is_lost=has_old & ~stays)
     is_commit = is_newer & ~_is_kind(commits, new, "tombstone", "answer_none")
-    partition = pc.coalesce(
-        partition_now, before["offsets_partition"], taken(held["offsets_partition"].combine_chunks(), owner)
-    )
+    partition = pc.coalesce(_partition(commits, new), before["offsets_partition"], _partition(held, owner))
     keys = key_columns(LAG_KEY, tables, rows)
     is_unnamed = ~is_said & is_set(before["committed_offset"])
     is_told, doubt = standing(keys["group_id"], asked, is_unnamed=is_unnamed)
     # Where there was no row there is nothing to confirm.
     confirmed = (has_new | stays | ~has_old | is_told) & ~is_set(doubt)
-    why = why_unconfirmed(before["unconfirmed_reason"], confirmed, partition, reread, beheaded)
-    why = pc.coalesce(doubt, why)
+    stored_why = before["unconfirmed_reason"]
+    why = pc.coalesce(doubt, why_unconfirmed(stored_why, confirmed, partition, reread, beheaded))
     holds = confirmed | may_be_met(partition, behind) | is_set(why)
     commit = _commit_columns(before, commits, new, is_newer=is_newer, is_commit=is_commit, holds=holds)
-    # A coordinator may report the commit of the record that was read, or a later one with the same offset.
-    is_undated = pa.array(is_told & _is_said(commits, new))
-    commit["commit_timestamp"] = pc.if_else(
-        is_undated, pa.scalar(None, TIMESTAMP), commit["commit_timestamp"]
-    )
+    commit["commit_timestamp"] = _dated(commit["commit_timestamp"], is_told & _is_said(commits, new))
     columns = {
         **keys,
         "old": taken(struct(stored, stored.column_names), old),
@@ -106,7 +95,6 @@ def fold_commits(
 
 def _is_newer(before: dict[str, pa.Array], commits: pa.Table, new: Int64s, *, is_lost: Bools) -> Bools:
     """Rows whose new commit, if there is one, replaces the stored one; what a broker says only if it differs."""
-    partition_now = taken(commits["offsets_partition"].combine_chunks(), new)
     is_said = _is_said(commits, new)
     is_as_before = is_said & bools(
         pc.equal(taken(commits["committed_offset"].combine_chunks(), new), before["committed_offset"])
@@ -115,9 +103,22 @@ def _is_newer(before: dict[str, pa.Array], commits: pa.Table, new: Int64s, *, is
         ~is_set(before["commit_position"])
         | is_said
         | is_lost
-        | bools(pc.not_equal(partition_now, before["offsets_partition"]))
+        | bools(pc.not_equal(_partition(commits, new), before["offsets_partition"]))
         | bools(pc.greater(taken(commits["position"].combine_chunks(), new), before["commit_position"]))
     )
+
+
+def _partition(table: pa.Table, rows: Int64s) -> pa.Array:
+    """Partition of the offsets topic of each of these rows."""
+    return taken(table["offsets_partition"].combine_chunks(), rows)
+
+
+def _dated(times: pa.Array, is_undated: Bools) -> pa.Array:
+    """Commit times without those that a broker's answer leaves open.
+
+    A coordinator may report the commit of the record that was read, or a later one with the same offset.
+    """
+    return pc.if_else(pa.array(is_undated), pa.scalar(None, TIMESTAMP), times)
 
 
 def _is_said(commits: pa.Table, new: Int64s) -> Bools:

@@ -67,22 +67,13 @@ def consumer_group_events(
 
 
 def has_unresolved(stored: pa.Table) -> bool:
-    """Return whether the rows contain a topic id without a known name.
-
-    Args:
-        stored: With `reconciliation` of `schemas.CONSUMER_GROUPS`.
-    """
+    """Return whether the `reconciliation` of any row contains a topic id without a known name."""
     members = pc.list_flatten(stored["reconciliation"].combine_chunks())
     return len(pc.list_flatten(pc.struct_field(members, "unresolved_topic_ids"))) > 0
 
 
 def resolvable(stored: pa.Table, topic_names: TopicNames) -> list[str]:
-    """Return the groups with topic ids that had no name when their rows were made, and have one now.
-
-    Args:
-        stored: With `group_id` and `reconciliation` of `schemas.CONSUMER_GROUPS`.
-        topic_names: Names of existing topics, by id.
-    """
+    """Return the groups with topic ids that had no name when their rows were made, and have one now."""
     members = stored["reconciliation"].combine_chunks()
     ids = pc.struct_field(pc.list_flatten(members), "unresolved_topic_ids")
     is_named = pc.is_in(pc.list_flatten(ids), value_set=pa.array(list(topic_names), pa.string()))

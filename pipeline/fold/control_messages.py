@@ -114,11 +114,7 @@ def handed_over(acks: pa.Table, groups: pa.Table) -> pa.Table:
 
 
 def about_plans(acks: pa.Table) -> pa.Table:
-    """The acknowledgements that are about a plan, and not about one partition on its way.
-
-    Args:
-        acks: `schemas.ACKS`.
-    """
+    """The acknowledgements that are about a plan, and not about one partition on its way."""
     return acks.filter(pc.invert(_is_hand_over(acks)))
 
 

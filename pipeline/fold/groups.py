@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assignor.model.arrays import Bools
+from assignor.model.arrays import Bools, Int64s
 from pipeline.arrow_columns import bools, is_set
 from pipeline.fold.columns import BEHEADED, may_be_met, still_confirmed, why_unconfirmed
 from pipeline.fold.members import with_known_members
@@ -66,9 +67,7 @@ def fold_groups(
     of_types = of_types[~is_gone[of_types]]
     (by_group,) = codes(("group_id",), rows)
     # Of two types whose newest records are as new, the first by name.
-    name = np.argsort(
-        np.argsort(rows["group_type"].to_numpy(zero_copy_only=False).astype(str), kind="stable")
-    )
+    name = _rank(rows["group_type"].to_numpy(zero_copy_only=False).astype(str))
     of_groups = of_types[
         last_of_each(by_group[of_types], confirmed[of_types], position[of_types], -name[of_types])
     ]
@@ -88,6 +87,11 @@ def _named(events: pa.Table) -> pa.Table:
         if name not in named.column_names:
             named = named.append_column(name, pa.nulls(named.num_rows, _ARROW.field(name).type))
     return named.select(_COLUMNS).cast(_ARROW)
+
+
+def _rank(names: npt.NDArray[np.str_]) -> Int64s:
+    """Rank of each name, ascending."""
+    return np.argsort(np.argsort(names, kind="stable"))
 
 
 def _is_partial(events: pa.Table) -> Bools:

@@ -10,15 +10,7 @@ MEMBER_KEY = ("group", "identity")
 
 
 def members_of(groups: pa.Table, where: Bools) -> pa.Table:
-    """Return one row per member of the selected groups, by `MEMBER_KEY`, with `member_id` and `topics`.
-
-    `group` is the row of the group; `identity` is what a member keeps when it rejoins: its group instance id, or else
-    its member id.
-
-    Args:
-        groups: With `members` of `schemas.CONSUMER_GROUPS`.
-        where: Mask that selects groups.
-    """
+    """Return one row per member of the groups under the mask, by `MEMBER_KEY`, with `member_id` and `topics`."""
     rows = np.flatnonzero(where)
     lists = groups["members"].combine_chunks().take(pa.array(rows))
     flat = pc.list_flatten(lists)

@@ -15,11 +15,7 @@ _OF_GROUP = ("group_id", *OWNER[4:])
 
 
 def assigned_topics(groups: pa.Table) -> pa.Table:
-    """Return column `topic`: the topics with partitions assigned to members.
-
-    Args:
-        groups: `members` of `schemas.CONSUMER_GROUPS`.
-    """
+    """Return column `topic`: the topics with partitions assigned to members."""
     maps = _copied(pc.struct_field(pc.list_flatten(groups["members"].combine_chunks()), "assigned"))
     return pa.table({"topic": maps.keys.unique()})
 

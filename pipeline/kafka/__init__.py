@@ -1,6 +1,6 @@
-"""Everything that is asked of the brokers; positions say how far their logs were read.
+"""Requests to the brokers, and positions: how far their logs were read.
 
-Imports `config`. Start with `sources`, which batches read from; `list_offsets` asks leaders where logs start and end,
-`cluster` is what must be there before the stream starts, `errors` says in words why a call failed, `tokens` calls
-the user's token function, `positions` is pure.
+Imports `config`. Start with `sources`, which batches read from; `list_offsets` asks leaders for log start and end
+offsets, `cluster` prepares the cluster before the stream starts, `errors` words the cause of a failed call, `tokens`
+calls the user's token function, `positions` is pure.
 """

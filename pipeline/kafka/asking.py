@@ -1,7 +1,7 @@
-"""Asking brokers what a batch does not depend on: how to wait for an answer, when to ask again, what was said already.
+"""Questions to brokers whose answers no batch depends on: waiting, asking again, and which outcome is news.
 
-Three things can come of a question. It is answered; this user has no right to the answer, which somebody's hand may
-change some day; or nobody answers, which may be over in a second.
+A question has one of three outcomes: an answer; a refusal, because this user lacks a right that an administrator may
+grant some day; or silence, which may end in a second.
 """
 
 import math
@@ -25,10 +25,10 @@ _Answer = TypeVar("_Answer")
 
 
 def answer(future: "Future[_Answer]", timeout_s: float) -> _Answer:
-    """The answer to a question that librdkafka ends after `timeout_s`.
+    """The answer to a request with librdkafka's timeout `timeout_s`.
 
     Raises:
-        KafkaException: There is none, also where librdkafka has forgotten to end the question.
+        KafkaException: There is none, or librdkafka did not end the request in time.
     """
     try:
         return future.result(timeout_s + _GRACE_S)
@@ -39,7 +39,7 @@ def answer(future: "Future[_Answer]", timeout_s: float) -> _Answer:
 def describe(
     admin: AdminClient, kind: ResourceType, names: Iterable[str], *, timeout_s: float
 ) -> dict[str, "Future[Entries]"]:
-    """Ask for the configuration of these topics or brokers, with one call.
+    """Request the configuration of these topics or brokers with one call.
 
     Raises:
         KafkaException: The client cannot ask.
@@ -49,19 +49,19 @@ def describe(
 
 
 def values_of(entries: Entries, names: Iterable[str]) -> dict[str, str]:
-    """The values of these names that the brokers give; no default is taken for one."""
+    """Values of these names that the brokers return; a default never stands in for one."""
     found = {name: entries[name].value for name in names if name in entries}
     return {name: str(value) for name, value in found.items() if value is not None}
 
 
 def outcome_of(failure: BaseException) -> Outcome:
-    """Outcome of a question that failed: refused, or silent."""
+    """Outcome of a failed question: refused or silent."""
     is_refusal = isinstance(failure, KafkaException) and failure.args[0].code() in FORBIDDEN
     return "refused" if is_refusal else "silent"
 
 
 def in_words(failure: KafkaException) -> str:
-    """Why a question failed, and where rights are listed if one is missing."""
+    """Why a question failed; for a missing right, also the document that lists the rights."""
     hint = f" ({RIGHTS})" if outcome_of(failure) == "refused" else ""
     return f"{failure.args[0].str()}{hint}"
 
@@ -80,11 +80,11 @@ class Asked:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nothing was asked yet.
+        """Create it without any question.
 
         Args:
-            again_after_s: How long an outcome stands before its question is due again; it is at once without one.
-            clock: Goes forward only.
+            again_after_s: Time until a question with this outcome is due again; other outcomes make it due at once.
+            clock: A monotonic clock.
         """
         self._again_after_s = again_after_s or {}
         self._clock = clock
@@ -92,13 +92,13 @@ class Asked:
         self._due_s: dict[str, float] = {}
 
     def due(self, names: Iterable[str]) -> list[str]:
-        """Those of the questions whose turn it is, the longest due first."""
+        """The due questions, the longest due first."""
         now_s = self._clock()
         due = sorted((self._due_s.get(name, -math.inf), name) for name in names)
         return [name for due_s, name in due if due_s <= now_s]
 
     def note(self, name: str, outcome: Outcome) -> Outcome | None:
-        """Keep the outcome of a question, and return the one before; None for the first."""
+        """Record the outcome of a question; return the previous one, or None for the first."""
         before = self._outcomes.get(name)
         self._outcomes[name] = outcome
         self._due_s[name] = self._clock() + self._again_after_s.get(outcome, 0.0)
@@ -112,5 +112,5 @@ class Asked:
 
     @property
     def has_refusal(self) -> bool:
-        """Is any question refused?"""
+        """Whether any question is refused."""
         return "refused" in self._outcomes.values()

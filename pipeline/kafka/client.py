@@ -1,8 +1,8 @@
-"""What Kafka clients are made from: `[kafka.properties]`, and what the job adds to it.
+"""Properties of Kafka clients: `[kafka.properties]` and the additions of the job.
 
 References to secrets (`env:NAME`, `file:/path`) are not resolved before a client is made, on the machine that
-connects. So neither a Spark plan nor a task carries a secret, unless one is written into the configuration in plain
-text. That one does travel to the executors. The function that gives tokens travels by its name, as `token_provider`.
+connects. So no Spark plan or task carries a secret, except one that the configuration has in plain text: that one does
+travel to the executors. The token function travels by its name, as `token_provider`.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from pipeline.config.model import Config
 from pipeline.kafka.tokens import CALLBACK, ready, source_of
 
 TOKEN_PROVIDER = "token_provider"  # noqa: S105 - the name of the key
-"""`kafka.token_provider` among the properties of librdkafka, which knows none of this name."""
+"""`kafka.token_provider` among the properties; librdkafka has no property of this name."""
 _TIMEOUT = "socket.timeout.ms"
 _TIMEOUT_MS = 60_000  # of librdkafka
 
@@ -23,15 +23,15 @@ _DEFAULTS = {
     # librdkafka writes to stderr by itself: several lines a second for each client while a broker is away. The caller
     # logs a failed call once, with the reason.
     "log_level": "0",
-    # Admin clients and producers would create a topic by asking for it, if the broker allows it, and not compacted.
+    # Otherwise admin clients and producers create a topic that they ask for, uncompacted, if the broker allows it.
     "allow.auto.create.topics": "false",
 }
 
 
 def unresolved(config: Config) -> dict[str, str]:
     """Properties for librdkafka with unresolved references, which may be part of a plan or a task."""
-    # A broker that takes a request and never answers counts as up for this time, and librdkafka keeps asking it; the
-    # default is a minute.
+    # For this time a broker that accepts a request and never answers counts as up, and librdkafka keeps asking it; by
+    # default a minute.
     timeout_ms = str(config.source.request_timeout_s * 1000)
     provider = config.kafka.token_provider
     named = {TOKEN_PROVIDER: provider} if provider else {}
@@ -39,10 +39,7 @@ def unresolved(config: Config) -> dict[str, str]:
 
 
 def resolve(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Properties for a confluent-kafka client on this machine: references resolved, the token function loaded.
-
-    Args:
-        properties: As `unresolved` gives them.
+    """Properties for a confluent-kafka client on this machine: references resolved, token function loaded.
 
     Raises:
         ConfigError: A secret that is referred to, or the token function, is not on this machine.
@@ -66,10 +63,7 @@ def librdkafka_properties(config: Config, **overrides: str) -> dict[str, Any]:
 
 
 def admin_of(properties: Mapping[str, str]) -> AdminClient:
-    """A client for questions to the brokers, created on this machine.
-
-    Args:
-        properties: As `unresolved` gives them.
+    """An admin client with `unresolved` properties, created on this machine.
 
     Raises:
         ConfigError: See `resolve`.

@@ -1,4 +1,4 @@
-"""Source: what must be known of the Kafka cluster, and be there, before the stream starts."""
+"""Source: inspects the Kafka cluster, and creates missing topics, before the stream starts."""
 
 import logging
 import time
@@ -27,27 +27,28 @@ log = logging.getLogger(__name__)
 _HIDDEN = (
     f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "auto" then asks coordinators instead'
 )
+_AGAIN_AFTER_S = 0.1
 _COMPACTED = {"cleanup.policy": "compact"}
-# A hand-over holds as long as its generation, which may be months; the records of dead members have to go at last.
+# A hand-over holds as long as its generation, which may be months; records of dead members must expire some day.
 _ACKS = {
     "cleanup.policy": "compact,delete",
     "retention.ms": str(90 * 86_400_000),
-    # What a follower with a wrong clock writes expires like everything else.
+    # Records of a follower with a wrong clock expire like all others.
     TIMESTAMP_TYPE: "LogAppendTime",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """One cluster, as found when the job started."""
+    """The cluster, as found at the start of the job."""
 
     cluster_id: str
     topics: tuple[str, ...]
-    """Whose records the stream reads."""
+    """Topics that the stream reads."""
     configs: TopicConfigs
     """Settings of these topics and of the control topic."""
     hidden: str | None = None
-    """With "auto": why the offsets topic cannot be read; else None."""
+    """With "auto": why the offsets topic cannot be read; otherwise None."""
     is_tried: bool = False
     """With "auto": brokers do not report whether this user may read the offsets topic."""
 
@@ -65,12 +66,12 @@ def inspect(
     offsets: OffsetsFrom = "topic",
     is_refused: bool = False,
 ) -> Cluster:
-    """Look at the cluster; create the job's own topics, and have the broker create the offsets topic, if absent.
+    """Inspect the cluster; create missing topics of the job, and make the broker create a missing offsets topic.
 
     Args:
         admin: Client of the cluster.
         control: The job's own topics.
-        timeout_s: Timeout of each question.
+        timeout_s: Timeout of each request.
         offsets: Where commits come from; the offsets topic is created only if it is read.
         is_refused: Whether this user was refused when it read the offsets topic; it counts for "auto".
 
@@ -124,7 +125,7 @@ def _create_missing(
 
 
 def _have_offsets_topic_made(admin: AdminClient, *, timeout_s: float) -> None:
-    # Asking for any group's coordinator makes the broker create the topic; the answer does not matter.
+    # A request for any group's coordinator makes the broker create the topic, whatever the answer.
     # It must not be `list_consumer_group_offsets`: librdkafka 2.16 crashes the process when an admin client
     # gets NOT_COORDINATOR for it (rd_kafka_handle_OffsetFetch wants a consumer group that is not there).
     for future in admin.describe_consumer_groups(["lagwise-none"], request_timeout=timeout_s).values():
@@ -140,7 +141,7 @@ def _created(future: Future[Any], timeout_s: float) -> None:
 
 
 def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) -> None:
-    """Return when the cluster knows the topics. Partitions without a leader are marked and read later."""
+    """Wait until the cluster lists the topics. Partitions without a leader are marked, and read later."""
     deadline = time.monotonic() + timeout_s
     while True:
         listed = admin.list_topics(timeout=timeout_s).topics
@@ -155,10 +156,11 @@ def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) 
                 f"the cluster did not list topics {', '.join(missing)} within {timeout_s:g} s; check its controller"
                 f"{hint}"
             )
+        time.sleep(_AGAIN_AFTER_S)
 
 
 def _refuse_hidden(admin: AdminClient, topic: str, *, timeout_s: float) -> None:
-    """Raise if the topic is in no list because this user may not describe it; asked by its name, Kafka says so."""
+    """Raise if the list lacks the topic because this user may not describe it, which Kafka reports for its name."""
     error = admin.list_topics(topic, timeout=timeout_s).topics[topic].error
     if error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
         raise error_of_call(f"topic {topic} cannot be used", error)

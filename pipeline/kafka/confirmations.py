@@ -1,7 +1,7 @@
-"""Confirmations: what the brokers say of groups whose records in the offsets topic were deleted unread.
+"""Confirmations: commits of groups whose records in the offsets topic were deleted unread, as brokers report them.
 
-An offset that a coordinator names is the group's commit. That there is none counts when it was said twice, a batch
-apart: a coordinator that has just moved may not have read all yet. No answer says nothing.
+An offset from a coordinator is the group's commit. "No commit" counts when it was reported twice, a batch apart: a
+coordinator that has just moved may not have loaded everything. Silence counts for nothing.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from pipeline.kafka.ghosts import Brokers, Members
 from pipeline.kafka.positions import PartitionKey
 
-# Each takes a connection of its own to its coordinator, which takes time that batches do not have.
+# Each takes a connection of its own to its coordinator, and batches have little time.
 _MOST_IN_A_BATCH = 100
 _AT_ONCE = 8
 
@@ -23,33 +23,33 @@ CommitKey: TypeAlias = tuple[str, str, int]
 
 
 class BrokerCommit(NamedTuple):
-    """What a coordinator says of a group's commit in one partition."""
+    """A group's commit in one partition, as its coordinator reports it."""
 
     group_id: str
     topic: str
     partition: int
     offset: int | None
-    """None: there is no commit."""
+    """None for no commit."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Confirmations:
-    """Asks about a part of the unconfirmed groups with each batch."""
+    """Asks about some of the unconfirmed groups in each batch."""
 
     brokers: Brokers
     _last: str = ""
-    """The group that was asked about last: the next batch goes on after it."""
+    """The last group that was asked about; the next batch continues after it."""
     _absent: set[CommitKey] = field(default_factory=set)
-    """Commits of which it was said once that there is none."""
+    """Commits that were reported missing once."""
 
     def commits(
         self, groups: Mapping[str, Collection[PartitionKey]], *, doubtful: AbstractSet[CommitKey]
     ) -> list[BrokerCommit]:
-        """What is known by now of commits of these groups.
+        """Return what is known by now about commits of these groups.
 
         Args:
             groups: Each with the partitions in which it may have committed.
-            doubtful: Commits that are stored: of others only that they are there is of interest.
+            doubtful: Stored commits; others matter only if they exist.
         """
         self._absent &= doubtful
         asked = self._turn(groups)
@@ -63,7 +63,7 @@ class Confirmations:
         ]
 
     def seconded(self, stored: Mapping[str, Members]) -> tuple[str, ...]:
-        """Those of the groups whose members and assignments are, by the brokers, what is stored."""
+        """Groups whose members and assignments the brokers report as stored."""
         known = self.brokers.members(sorted(stored)[:_MOST_IN_A_BATCH])
         return tuple(sorted(group for group, members in known.items() if members == stored[group]))
 
@@ -75,7 +75,7 @@ class Confirmations:
         return turn
 
     def _is_absent(self, key: CommitKey, doubtful: AbstractSet[CommitKey]) -> bool:
-        """Whether it is said for the second time that there is no such commit."""
+        """Whether the commit is reported missing for the second time."""
         is_second = key in self._absent
         if key in doubtful:
             self._absent ^= {key}

@@ -1,4 +1,4 @@
-"""Why a call to Kafka failed: the cluster does not answer, or it answers with a refusal.
+"""Causes of failed calls to Kafka: the cluster does not answer, or it refuses the call.
 
 A call without an answer does not say why. librdkafka passes the reason (a wrong password, an untrusted certificate, a
 listener with another protocol) to `error_cb` when the client is polled.
@@ -22,7 +22,7 @@ from pipeline.kafka.tokens import ready, trouble
 
 RIGHTS = "deploying-security.md lists the rights that lagwise needs"
 _NO_ENTRY = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})  # noqa: SLF001 - public constant
-# The clients call that failed authentication, too: a connection that broke off, a token server that is away.
+# The clients also report these as failed authentication: a broken connection, an unreachable token server.
 _NO_VERDICT = (
     "Local: ",
     "Failed to acquire SASL OAUTHBEARER token",
@@ -37,11 +37,13 @@ FORBIDDEN = frozenset(
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
-"""Codes of a right that this user does not have."""
+"""Error codes of a missing right."""
+FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001 - public constant
+"""Error codes of a producer whose transactional id another one has taken over."""
 _UNANSWERED = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT})  # noqa: SLF001 - public constants
 _UNKNOWN = "(the client gives no reason; is it a firewall, or another security.protocol?)"
 
-# Only one of two errors about the same handshake says what to do, and either may come last.
+# Of two errors about the same handshake only one says what to do, and either may come last.
 _UNVERIFIED = "certificate verify failed"
 _VERIFY = "verify that ssl.ca.location is correct"
 
@@ -52,17 +54,17 @@ class _Client(Protocol):
 
 ClientT = TypeVar("ClientT", bound=_Client)
 Reason: TypeAlias = Callable[[], KafkaError | None]
-"""Asks a client for the newest error about its brokers; None for none."""
+"""Returns a client's newest error about its brokers; None if there is none."""
 
 
 class _BrokerErrors:
-    """Errors that a client reports apart from the answers to its calls."""
+    """Errors that a client reports outside of its calls."""
 
     def __init__(self) -> None:
         self._last: KafkaError | None = None
 
     def keep(self, error: KafkaError) -> None:
-        """Keep `error` if it says more than the one before: the client's `error_cb`."""
+        """Keep an error that says more than the previous one; the client's `error_cb`."""
         # "All brokers down" follows every other error, and a refusal by one broker outweighs errors of others.
         is_less = error.code() == KafkaError._ALL_BROKERS_DOWN or _is_no_entry(self._last)  # noqa: SLF001 - public constant
         if not is_less:
@@ -77,11 +79,7 @@ class _BrokerErrors:
 def client_with_reason(
     make: Callable[[dict[str, Any]], ClientT], properties: Mapping[str, str]
 ) -> tuple[ClientT, Reason]:
-    """A client, and a function that returns why a call got no answer.
-
-    Args:
-        make: Class of the client.
-        properties: Properties of librdkafka.
+    """A client with these properties, and a function that returns why a call got no answer.
 
     Raises:
         ConfigError: librdkafka cannot use the properties.
@@ -101,9 +99,7 @@ def client_with_reason(
 def explained(doing: str, reason: Reason | None = None) -> Iterator[None]:
     """Turn a failed call to Kafka in the body into an error that names the cause.
 
-    Args:
-        doing: Clause that names what has failed.
-        reason: Asked when a call got no answer.
+    `doing` is a clause that names what has failed; `reason` is asked if a call got no answer.
 
     Raises:
         AccessRefusedError: The cluster refuses this user, or the user lacks a right for the call.

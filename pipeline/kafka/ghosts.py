@@ -1,8 +1,8 @@
-"""Ghosts: groups that are in the tables although the brokers no longer know them.
+"""Ghosts: groups in the tables that the brokers no longer know.
 
 A deletion is a tombstone in the offsets topic. A driver that was away while it was written and compacted away never
 sees it. So lagwise asks the brokers once a day, and after each full reading. It drops a group only if they answer by
-name, twice, a batch apart, that it is dead or unknown and has no commit. No other answer, and no silence, drops it.
+name, twice, a batch apart, that it is dead or unknown and has no commit. No other answer drops it, nor does silence.
 """
 
 import logging
@@ -46,13 +46,7 @@ class Brokers:
     def __init__(
         self, properties: Mapping[str, str], make_admin: Callable[[], AdminClient], *, timeout_s: float
     ) -> None:
-        """Ask nothing yet.
-
-        Args:
-            properties: Properties of librdkafka, with secrets resolved.
-            make_admin: Makes a client for questions.
-            timeout_s: Timeout of each question.
-        """
+        """Ask nothing yet; the properties have their secrets resolved."""
         self._properties = dict(properties)
         self._make_admin = make_admin
         self._timeout_s = timeout_s
@@ -69,7 +63,7 @@ class Brokers:
         return None if found.errors else frozenset(group.group_id for group in found.valid)
 
     def are_gone(self, groups: Committed) -> frozenset[str]:
-        """Those of the groups that are dead or unknown, and have no commit for any of their partitions."""
+        """Groups that are dead or unknown, and have no commit for any of their partitions."""
         return frozenset(
             group
             for group, said in self._described(groups)
@@ -79,7 +73,7 @@ class Brokers:
     def _described(
         self, groups: Collection[str]
     ) -> Iterator[tuple[str, ConsumerGroupDescription | KafkaException]]:
-        """Each group with its coordinator's description, or why there is none."""
+        """Each group with its coordinator's description, or the error."""
         if not groups:
             return
         try:
@@ -108,9 +102,9 @@ class Brokers:
     def commits(
         self, group: str, partitions: Collection[PartitionKey]
     ) -> dict[PartitionKey, int | None] | None:
-        """The offset that the group has committed in each partition, None for no commit.
+        """The group's committed offset in each partition; None for no commit.
 
-        Partitions of which the coordinator says nothing certain are left out; None when it does not answer.
+        Leaves out partitions without a certain answer; None if the coordinator does not answer.
         """
         wanted = [TopicPartition(*key) for key in partitions]
         if not wanted:
@@ -180,13 +174,11 @@ class GhostHunt:
         self._waiting, self._suspects = {}, {}
 
     def among(self, unlisted: Committed) -> tuple[str, ...]:
-        """Unlisted groups to drop now, because their coordinators have reported twice that they are gone.
+        """Stored groups to drop now: the brokers, which have all answered, do not list them.
 
-        If a partition of the offsets topic has no leader, its groups exist although they are in no list. Groups that
-        were asked about longest ago come first, so that every group gets its turn.
-
-        Args:
-            unlisted: Stored groups that the brokers, all of which have answered, do not list.
+        Their coordinators have reported twice that they are gone. Groups of a partition of the offsets topic without a
+        leader exist although they are in no list. Groups that were asked about longest ago come first, so that every
+        group gets its turn.
         """
         suspects = {group: keys for group, keys in self._suspects.items() if group in unlisted}
         gone = self.brokers.are_gone(suspects)
@@ -208,9 +200,7 @@ class GhostHunt:
     def found(self, stored: Callable[[], Committed], *, now_ms: int) -> tuple[str, ...]:
         """Groups to drop now, after another step of the hunt.
 
-        Args:
-            stored: The classic groups, and groups without a record, in the tables.
-            now_ms: Clock of the batch.
+        `stored` returns the classic groups, and the groups without a record, of the tables.
         """
         gone = self.brokers.are_gone(self._suspects)
         self._suspects = {}

@@ -1,7 +1,7 @@
 """Whether the brokers would migrate a classic group online: `group.consumer.migration.policy` of each (KIP-848).
 
-Any broker can become the coordinator of a group, so all that the cluster lists are asked, and one that would
-migrate is enough. A broker that is down coordinates nothing, and is not listed.
+Any broker can become the coordinator of a group, so every broker that the cluster lists is asked, and one that would
+migrate groups is enough. A broker that is down coordinates no group, and is not listed.
 """
 
 import logging
@@ -18,29 +18,25 @@ from pipeline.kafka.asking import Asked, Entries, Outcome, answer, describe, in_
 
 log = logging.getLogger(__name__)
 
-# A broker reads the property when it starts, which takes longer than this; a question takes it 40 ms. Soon again where
-# it is unknown, so that one answer that was lost does not cost a group its plan.
+# A broker reads the property at its start, which takes longer than this; a request takes 40 ms. An unknown policy is
+# soon requested again, so that one lost answer does not cost a group its plan.
 _AGAIN_AFTER_S: Mapping[Outcome, float] = {"known": 30.0, "silent": 5.0}
-# A batch waits for it twice at most: for the list of brokers, and for their answers, which are asked for at one time.
+# A batch waits for it at most twice: for the list of brokers, and for the answers, which are requested together.
 _TIMEOUT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What one broker answers."""
+    """Answer of one broker."""
 
     policy: str | None = None
     """The policy in lower case; None from a broker without the property, which is older than migration."""
     problem: str | None = None
-    """Why the policy is not known; None when it is."""
+    """Why the policy is unknown; None if it is known."""
 
 
 def classified(answers: Mapping[int, Answer]) -> Migration:
-    """What the answers of all brokers come to.
-
-    Args:
-        answers: By broker id, one for each that the cluster lists; empty when there is no list.
-    """
+    """The conclusion from the answers of all listed brokers, by broker id; unknown without a list."""
     if any(answer.policy not in {None, "disabled"} for answer in answers.values()):
         return "possible"
     if not answers or any(answer.problem is not None for answer in answers.values()):
@@ -49,13 +45,13 @@ def classified(answers: Mapping[int, Answer]) -> Migration:
 
 
 def answer_of(properties: Entries) -> Answer:
-    """The answer in the properties of a broker, by name."""
+    """The answer in a broker's properties."""
     if not properties:
         return Answer(problem="the broker returns no property at all")
     if POLICY not in properties:
         return Answer()
     value = properties[POLICY].value
-    # Kafka takes it in letters of any size.
+    # Kafka ignores its case.
     return (
         Answer(policy=value.strip().lower())
         if value
@@ -64,7 +60,7 @@ def answer_of(properties: Entries) -> Answer:
 
 
 class MigrationWatch:
-    """Asks now and then, when called, and says what it knows. A call never raises."""
+    """Asks now and then, when called, and returns what is known. A call never raises."""
 
     def __init__(self, admin: AdminClient, clock: Callable[[], float] = time.monotonic) -> None:
         """Ask nothing yet."""
@@ -84,7 +80,7 @@ class MigrationWatch:
         return classified(self._answers)
 
     def _ask(self) -> tuple[dict[int, Answer], str | None]:
-        """What each broker answers; or no answers, and why there is no list of brokers."""
+        """The answer of each broker; or none, and why there is no list of brokers."""
         try:
             nodes = answer(self._admin.describe_cluster(request_timeout=_TIMEOUT_S), _TIMEOUT_S).nodes
             asked = {node.id: self._describe(str(node.id)) for node in nodes}
@@ -93,7 +89,7 @@ class MigrationWatch:
         return {broker: _answer(future) for broker, future in asked.items()}, None
 
     def _describe(self, broker: str) -> "Future[Entries]":
-        # One call for each: it goes to the broker that it is about.
+        # One call per broker: each goes to the broker that it is about.
         return describe(self._admin, ResourceType.BROKER, [broker], timeout_s=_TIMEOUT_S)[broker]
 
 

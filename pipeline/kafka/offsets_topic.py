@@ -1,7 +1,7 @@
 """Source: whether this user can read the offsets topic now, according to the brokers.
 
 Nothing is fetched: a broker's description of the topic includes this user's rights. A topic that brokers do not know is
-hidden, or does not exist yet. Which of the two does not matter: coordinators know every commit either way.
+hidden or does not exist yet; either way, coordinators know every commit.
 """
 
 import time
@@ -34,7 +34,7 @@ class Access:
 
 
 def ask(admin: AdminClient, *, timeout_s: float) -> Question:
-    """Ask without waiting for the answer.
+    """Send the request without waiting for the answer.
 
     Raises:
         KafkaException: The client cannot ask.
@@ -50,11 +50,6 @@ def access_now(admin: AdminClient, *, timeout_s: float, is_refused: bool) -> Acc
     """Ask up to `LOOKS` times; return the first answer by which the topic may be readable, or the last one.
 
     It waits for answers, and between them.
-
-    Args:
-        admin: A client of the cluster.
-        timeout_s: Timeout of each question.
-        is_refused: See `access`.
 
     Raises:
         KafkaException: There is no answer.
@@ -72,10 +67,7 @@ def access_now(admin: AdminClient, *, timeout_s: float, is_refused: bool) -> Acc
 def access(question: Question, *, timeout_s: float, is_refused: bool) -> Access:
     """Wait for the brokers' answer and read this user's access from it.
 
-    Args:
-        question: As returned by `ask`.
-        timeout_s: Seconds to wait for the answer.
-        is_refused: Whether this user was refused when it read the topic; counts only if brokers do not report rights.
+    `is_refused` (this user was refused when it read the topic) counts only if brokers do not report rights.
 
     Raises:
         KafkaException: There is no answer.

@@ -93,12 +93,7 @@ def outcome_of(text: str) -> Outcome | None:
 
 
 def refusal(found: ConsumerGroupDescription | KafkaException, members: Collection[str]) -> Outcome | None:
-    """Why the group is not joined; None if it may be.
-
-    Args:
-        found: Its coordinator's description of it, or error.
-        members: See `Question`.
-    """
+    """Why the group is not joined, by its coordinator's description or error; None if it may be."""
     if isinstance(found, KafkaException):
         if found.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
             return Outcome(why_not=_GONE)

@@ -8,7 +8,7 @@ from typing import Final
 
 CLIENT_ID: Final = "lagwise-poke"
 """Identifies the member to brokers, to people, and to `is_poke`."""
-# No topic name has a colon, so neither RE2/J in a broker nor a client finds a match. A subscription by name would need
+# No topic name has a colon, so neither a broker (RE2/J) nor a client finds a match. A subscription by name would need
 # the right to describe that topic, and clients would request its metadata.
 NOTHING: Final = "^:lagwise-poke:$"
 """The regular expression that it subscribes to."""
@@ -17,7 +17,7 @@ _AS_SENT: Final = frozenset({NOTHING, f"({NOTHING})"})
 
 
 def is_poke(client_id: str | None, *, reads_nothing: bool) -> bool:
-    """Whether this is lagwise's own member. A consumer with its client id that can read something is not.
+    """Whether this is lagwise's own member; a consumer with the same client id that can read something is not.
 
     Args:
         client_id: Client id of the member.
@@ -28,10 +28,5 @@ def is_poke(client_id: str | None, *, reads_nothing: bool) -> bool:
 
 
 def subscribes_to_nothing(topic_names: Collection[str], topic_regex: str | None) -> bool:
-    """Whether a subscription is that of lagwise's own member.
-
-    Args:
-        topic_names: Topics that it names.
-        topic_regex: The regular expression that it contains.
-    """
+    """Whether a subscription, with these names and this regular expression, is that of lagwise's own member."""
     return not topic_names and topic_regex in _AS_SENT

@@ -1,7 +1,7 @@
-"""Positions: how far each Kafka partition was read, what a batch reads next, and whether a position is still true.
+"""Positions: how far each Kafka partition was read, what a batch reads next, and whether a position still holds.
 
 Positions are stored in the same Delta commits as the rows they led to (`stamp.Stamp`), so tables and positions are
-lost, kept and restored together. Pure: what the brokers say comes in, what to read comes out.
+lost, kept and restored together. Pure: answers of brokers come in, spans to read come out.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,26 +18,26 @@ UNKNOWN_EPOCH = -1
 NEVER_READ = "it was not read before"
 MAY_HAVE_MISSED_DELETIONS = "deletions may have been missed"
 TRUNCATED = "log truncated"
-"""How the error of a span begins whose position does not hold any more, so that all has to be read again."""
+"""Start of the error of a span whose position no longer holds, so that its log must be read again."""
 REFUSED = "this user may not read the topic"
-"""How the error of a span begins that its leader refuses to serve."""
+"""Start of the error of a span that its leader refuses to serve."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where reading goes on."""
+    """Where reading continues."""
 
     offset: int
     """Offset of the next record to read."""
     leader_epoch: int = UNKNOWN_EPOCH
-    """Epoch of the last record read. It lets Kafka see whether the log was truncated behind it (KIP-320)."""
+    """Leader epoch of the last record read, from which Kafka detects a truncation of the log (KIP-320)."""
     at_end_ms: int = 0
-    """When it was last at the end of its log, or reading began. Tombstones written since are kept for a while only."""
+    """When it was last at the end of its log, or reading began. Tombstones written since then expire."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """What the leader says of a partition's log."""
+    """Ends of a partition's log, as its leader reports them."""
 
     log_start: int
     stable: int
@@ -47,7 +47,7 @@ class End:
 
 
 Answer: TypeAlias = End | str
-"""The leader's answer, or why there is none."""
+"""The leader's answer, or the reason why there is none."""
 Positions: TypeAlias = Mapping[PartitionKey, Position]
 
 
@@ -75,25 +75,25 @@ class Intake:
     reread: Mapping[PartitionKey, str] = field(default_factory=dict)
     """Partitions that are read from their log start, and why."""
     left: int = 0
-    """Records that the limit leaves for the batches to come."""
+    """Records that the limit leaves to later batches."""
     beheaded: frozenset[PartitionKey] = frozenset()
-    """Those of `reread` whose logs have lost their beginning, so that rows they no longer hold may still be true."""
+    """Those of `reread` whose logs have lost their beginning, so that rows without a record may still be true."""
     impatient: tuple[PartitionKey, ...] = ()
-    """Those of `reread` that the previous batch read, longer ago than their tombstones are kept."""
+    """Those of `reread` that the previous batch read, but longer ago than tombstones are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What bounds a batch's reading, and the trust in a position."""
+    """Limits of what a batch reads, and of the age of a valid position."""
 
     most_records: int
     """Limit for all spans together; they share a large backlog in proportion."""
     tombstones_kept_ms: Mapping[str, int | None]
-    """`delete.retention.ms` by topic: a reader that was away for longer may have missed a deletion; None is unknown."""
+    """`delete.retention.ms` by topic, None if unknown: a reader that was away for longer may have missed a deletion."""
     tolerated_ms: int
-    """What stands for it where it is unknown, and the partition is not in `followed`."""
+    """Its value where it is unknown, for partitions that are not in `followed`."""
     followed: frozenset[PartitionKey] = frozenset()
-    """Partitions that were read a batch ago, however long that batch took."""
+    """Partitions that the previous batch read, however long it took."""
 
 
 def choose_spans(
@@ -106,12 +106,12 @@ def choose_spans(
 ) -> Intake:
     """The spans to read next, and the partitions whose stored position no longer holds.
 
-    A partition whose leader did not answer is left out: its position is not known, either.
+    A partition whose leader did not answer is left out: whether its position holds is unknown, too.
 
     Args:
-        positions: How far each partition was read; one that is not in it is new.
-        answers: What the leaders say now.
-        distrusted: Partitions to be read again whatever the answer, and why.
+        positions: How far each partition was read; a partition without one is new.
+        answers: Present answers of the leaders.
+        distrusted: Partitions to read again whatever the answer, with the reason.
         limits: See `Limits`.
         now_ms: Clock of the batch.
     """
@@ -151,7 +151,7 @@ def choose_spans(
 
 
 def _has_lost_its_tail(position: Position | None, end: End, why: str | None) -> bool:
-    """Whether what was read once is not there any more: then what is not found is gone."""
+    """Whether records that were read no longer exist: then what a full reading does not find is gone."""
     return (position is not None and position.offset > end.high) or (why or "").startswith(TRUNCATED)
 
 
@@ -163,15 +163,7 @@ def advance(
     *,
     now_ms: int,
 ) -> dict[PartitionKey, Position]:
-    """The positions after a batch.
-
-    Args:
-        positions: Those before it.
-        intake: What it was to read.
-        reached: Where it stopped in each span.
-        answers: What the leaders answered before it.
-        now_ms: Clock of the batch.
-    """
+    """The positions after a batch with this intake that stopped at `reached`, by the answers before it."""
     after = dict(positions)
     for key, end in answers.items():
         if not isinstance(end, End):
@@ -220,7 +212,7 @@ def _shared_out(wanted: list[Span], most_records: int) -> tuple[Span, ...]:
     total = _records(wanted)
     if total <= most_records:
         return tuple(wanted)
-    # Rounded up, so that every partition moves on.
+    # Rounded up, so that every partition advances.
     return tuple(_first(span, -(-(span.end - span.start) * most_records // total)) for span in wanted)
 
 
@@ -233,14 +225,14 @@ def _first(span: Span, records: int) -> Span:
 
 
 def shares(spans: tuple[Span, ...], *, tasks: int, records_a_task: int) -> list[list[Span]]:
-    """The spans in at most `tasks` shares of about equal size (`placed`); fewer when there is little to read."""
+    """The spans in at most `tasks` shares of about equal size (`placed`); fewer if there is little to read."""
     count = max(1, min(tasks, len(spans), -(-_records(spans) // records_a_task)))
     by_key = sorted(spans, key=lambda span: span.key)
     return placed(by_key, lambda span: span.end - span.start, tasks=count)
 
 
 def to_fields(positions: Positions) -> dict[str, dict[str, list[int]]]:
-    """For JSON: the position by partition number by topic."""
+    """The positions for JSON, by topic and partition number."""
     fields: dict[str, dict[str, list[int]]] = {}
     for (topic, number), one in sorted(positions.items()):
         fields.setdefault(topic, {})[str(number)] = [one.offset, one.leader_epoch, one.at_end_ms]
@@ -248,7 +240,7 @@ def to_fields(positions: Positions) -> dict[str, dict[str, list[int]]]:
 
 
 def from_fields(fields: Mapping[str, Mapping[str, Any]]) -> dict[PartitionKey, Position]:
-    """The positions that `to_fields` wrote."""
+    """The positions from `to_fields`."""
     return {
         (topic, int(partition)): Position(*pair)
         for topic, partitions in fields.items()

@@ -1,7 +1,7 @@
-"""Source: how long topics keep their records, where time alone decides and the brokers say so.
+"""Source: how long topics keep their records, where time alone decides and the brokers report it.
 
-Asked a few topics at a time and without waiting: what is answered meanwhile is there for the next batch. No default of
-Kafka's is taken for an answer.
+Requests are about a few topics at a time and do not block: the next batch has the answers. Kafka's defaults never stand
+in for an answer.
 """
 
 import logging
@@ -19,8 +19,8 @@ from pipeline.kafka.asking import Asked, Entries, Outcome, allow, describe, outc
 log = logging.getLogger(__name__)
 
 _AT_ONCE = 100
-"""Topics asked about with one call; their answers take the driver some 20 ms."""
-# A right comes by somebody's hand, and each question without it is a line in the broker's log.
+"""Topics of one call, whose answers take the driver some 20 ms."""
+# An administrator has to grant a right, and each request without it is a line in the broker's log.
 _AGAIN_AFTER_S: Mapping[Outcome, float] = {"known": 600.0, "refused": 3600.0, "silent": 60.0}
 _TIMEOUT_S = 10.0
 
@@ -28,10 +28,10 @@ _WANTED = ("cleanup.policy", "retention.bytes", "retention.ms")
 
 
 def retention_ms_of(entries: Entries) -> int | None:
-    """How long the records of a topic with this configuration are kept, in ms.
+    """Time that a topic with this configuration keeps its records, in ms.
 
-    None where something else than time may delete them (size, compaction), where they are kept for ever, and where the
-    configuration does not say.
+    None if something other than time may delete them (size, compaction), if they are kept for ever, or if the
+    configuration does not tell.
     """
     values = values_of(entries, _WANTED)
     if values.get("cleanup.policy") != "delete" or values.get("retention.bytes") != "-1":
@@ -42,7 +42,7 @@ def retention_ms_of(entries: Entries) -> int | None:
 
 @final
 class RetentionWatch:
-    """Knows by and by how long topics keep their records; a call neither waits nor raises."""
+    """Learns over time how long topics keep their records; a call neither waits nor raises."""
 
     def __init__(self, admin: AdminClient, clock: Callable[[], float] = time.monotonic) -> None:
         """Ask nothing yet."""
@@ -52,11 +52,7 @@ class RetentionWatch:
         self._known: dict[str, int] = {}
 
     def __call__(self, topics: Iterable[str]) -> Mapping[str, int]:
-        """How long each topic keeps its records, in ms, where that is known.
-
-        Args:
-            topics: Those that are of interest now; nothing is asked about others.
-        """
+        """Time that each of these topics keeps its records, in ms, where it is known; asks about no others."""
         wanted = dict.fromkeys(topics)
         for topic in [topic for topic, future in self._open.items() if future.done()]:
             self._take(topic, self._open.pop(topic))
@@ -73,7 +69,7 @@ class RetentionWatch:
             self._open = describe(self._admin, ResourceType.TOPIC, topics, timeout_s=_TIMEOUT_S)
 
     def _take(self, topic: str, future: "Future[Entries]") -> None:
-        """Keep what is answered; without an answer what was answered before, unless this user may not see it now."""
+        """Keep the answer; without one, keep the previous answer, unless this user has lost the right to see it."""
         failure = future.exception()
         outcome = "known" if failure is None else outcome_of(failure)
         if failure is not None and outcome == "refused" and not self._asked.has_refusal:

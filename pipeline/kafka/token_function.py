@@ -1,4 +1,4 @@
-"""The user's token function: found by its name, called, and what it returned checked.
+"""The user's token function: found by its name and called; its result is checked.
 
 Its contract is that of librdkafka's `oauth_cb`: called with the text of `sasl.oauthbearer.config`, or without arguments
 if it takes none, it returns `(token, expiry[, principal[, extensions]])`, with the expiry in seconds since 1970.
@@ -21,7 +21,7 @@ _IN_URLS = re.compile(r"(?<=://)[^/\s@]+(?=@)|(?<=\?)[^\s'\"]+")
 
 
 class TokenError(Exception):
-    """The function gave no token that can be used; the text names the function, the cause and what to do."""
+    """The function returned no usable token; the text names the function, the cause and what to do."""
 
 
 class Token(NamedTuple):
@@ -29,20 +29,17 @@ class Token(NamedTuple):
 
     text: str
     expires_s: float
-    """Since 1970."""
+    """Seconds since 1970."""
     rest: tuple[Any, ...] = ()
-    """Principal and extensions, where the function gives them."""
+    """Principal and extensions, if the function returns them."""
 
     def __repr__(self) -> str:
-        """Without the token itself."""
+        """Omit the token itself."""
         return f"Token(expires_s={self.expires_s})"
 
 
 def load_function(name: str) -> Callable[..., Any]:
-    """The function of this name.
-
-    Args:
-        name: As `module:function`.
+    """The function of this name, `module:function`.
 
     Raises:
         ConfigError: There is no such module or function on this machine.
@@ -66,12 +63,7 @@ def load_function(name: str) -> Callable[..., Any]:
 
 
 def call(name: str, function: Callable[..., Any], config: str) -> Token:
-    """A token that the function returns now.
-
-    Args:
-        name: Of the function, for messages.
-        function: What `load_function` returned.
-        config: Text of `sasl.oauthbearer.config`.
+    """A token that the function returns now for the text of `sasl.oauthbearer.config`.
 
     Raises:
         TokenError: It raises, or returns something else.
@@ -87,7 +79,7 @@ def call(name: str, function: Callable[..., Any], config: str) -> Token:
 
 
 def one_line(error: BaseException) -> str:
-    """Type and text of an error, on one line, without what URLs may carry of secrets."""
+    """Type and text of an error on one line, without secrets in URLs."""
     text = _IN_URLS.sub("…", " ".join(str(error).split()))[:_LONGEST_TEXT]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -98,7 +90,7 @@ def _takes_config(function: Callable[..., Any]) -> bool:
     except TypeError:
         return False
     except ValueError:
-        # A function of C that does not say; the contract is with an argument.
+        # A function in C has no signature; the contract has an argument.
         return True
     return True
 
@@ -108,12 +100,12 @@ def _checked(name: str, returned: Any) -> Token:
     if problem is not None:
         raise TokenError(f"{_KEY} {name} {problem}")
     text, expires_s, *rest = returned
-    # confluent-kafka takes no other mapping than a dict, and never asks again after one.
+    # confluent-kafka accepts no mapping but a dict, and never asks again after another one.
     return Token(text, float(expires_s), (*rest[:1], *map(dict, rest[1:])))
 
 
 def _problem_of_shape(returned: Any) -> str | None:
-    """What is wrong with the types; never a value, which may be a token."""
+    """What is wrong with the types, without any value: it may be a token."""
     if not isinstance(returned, tuple | list) or not 2 <= len(returned) <= 4:  # noqa: PLR2004
         what = type(returned).__name__
         if isinstance(returned, tuple | list):
@@ -151,7 +143,7 @@ def _problem_of_rest(rest: list[Any]) -> str | None:
         isinstance(one, str) for pair in rest[1].items() for one in pair
     ):
         return "returned extensions that are not a dict of str to str"
-    # RFC 7628, 3.1; what confluent-kafka is given beyond it costs the client its tokens for good.
+    # RFC 7628, 3.1; extensions beyond it cost a client of confluent-kafka its tokens for good.
     is_allowed = all(
         name.isascii() and name.isalpha() and name != "auth" and _is_plain(value)
         for name, value in rest[1].items()

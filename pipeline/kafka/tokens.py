@@ -1,9 +1,9 @@
 """Tokens of SASL/OAUTHBEARER for all clients of this process: one call of the user's function serves them all.
 
-librdkafka asks for a token from a thread of its own when a client is made, and again when 80% of the token's life is
-over, whether or not the client is polled. The function runs in yet another thread, which is waited for as long as a
-broker would be: whatever the function does, no client, batch or command hangs with it. Every process (driver,
-source, worker) imports the function and calls it for itself.
+librdkafka asks for a token from a thread of its own when a client is created, and again after 80% of the token's life,
+whether or not the client is polled. The function runs in yet another thread, for which callers wait as long as for a
+broker: whatever the function does, no client, batch or command hangs with it. Every process (driver, source, worker)
+imports and calls the function for itself.
 """
 
 import logging
@@ -21,12 +21,12 @@ log = logging.getLogger(__name__)
 CALLBACK = "oauth_cb"
 """The property of confluent-kafka."""
 _RENEWED_AFTER_SHARE = 0.7
-"""Share of a token's life after which it is renewed: before librdkafka asks, so it never gets the same one again."""
+"""Share of a token's life after which it is renewed: before librdkafka asks, so that it never gets one twice."""
 _HUNG_S = 60.0
-"""After that a second call begins while the first has not returned; after the second one twice the time, and so on."""
+"""Time after which a second call begins although the first has not returned; it doubles with each call."""
 _TROUBLE_S = 30.0
-"""A failure is news for so long; librdkafka asks again ten seconds after one."""
-# What librdkafka takes for a failure, without an exception of Python in a thread of its own.
+"""Time for which the same failure is logged once; librdkafka asks again ten seconds after a failure."""
+# librdkafka takes it for a failure, without a Python exception in its own thread.
 _NONE = ("-", 1.0)
 
 
@@ -50,15 +50,15 @@ class _Call:
 
 
 class TokenSource:
-    """Gives tokens of one function; called by librdkafka as its `oauth_cb`."""
+    """Returns tokens of one function; librdkafka calls it as its `oauth_cb`."""
 
     def __init__(self, name: str, config: str, *, timeout_s: float) -> None:
-        """Load the function; it is not called yet.
+        """Load the function without calling it.
 
         Args:
             name: As `module:function`.
             config: Text of `sasl.oauthbearer.config`.
-            timeout_s: How long a call is waited for.
+            timeout_s: Time to wait for a call.
 
         Raises:
             ConfigError: There is no such function on this machine.
@@ -74,7 +74,7 @@ class TokenSource:
         self._why = ""
 
     def __call__(self, _config: str = "") -> tuple[Any, ...]:
-        """For librdkafka, which must not see an exception: it would be raised by whatever the client does next."""
+        """Serve librdkafka, which must not see an exception: the client's next call would raise it."""
         try:
             token = self.token()
         except TokenError:
@@ -85,7 +85,7 @@ class TokenSource:
         return (token.text, token.expires_s, *token.rest)
 
     def token(self) -> Token:
-        """The newest token, or one that the function returns now, where it is time for the next.
+        """The newest token, or a new one from the function if it is time for that.
 
         Raises:
             TokenError: The function fails, or does not return in time.
@@ -108,14 +108,14 @@ class TokenSource:
 
     @property
     def trouble(self) -> str | None:
-        """Why there is no new token, if that is so now."""
+        """Why there is no new token at present; None if there is one."""
         failed_at_s = self._failed_at_s
         if failed_at_s is None or time.monotonic() - failed_at_s > self._timeout_s + _TROUBLE_S:
             return None
         return self._why
 
     def _under_way(self) -> _Call:
-        """The call that runs, or a new one."""
+        """The running call, or a new one."""
         before = self._call
         if before is not None and before.done.is_set():
             return before
@@ -126,7 +126,7 @@ class TokenSource:
         try:
             self._call = _Call(lambda: call(self._name, self._function, self._config))
         except RuntimeError as error:
-            # At the end of the process, or at the limit of its threads.
+            # The process is ending, or has as many threads as it may.
             raise TokenError(f"kafka.token_provider {self._name} cannot be called: {error}") from error
         return self._call
 
@@ -162,12 +162,12 @@ _sources_lock = threading.Lock()
 
 
 def source_of(name: str, config: str, *, timeout_s: float) -> TokenSource:
-    """The one of this process.
+    """The token source of this process.
 
     Args:
         name: As `module:function`.
         config: Text of `sasl.oauthbearer.config`.
-        timeout_s: How long a call is waited for.
+        timeout_s: Time to wait for a call.
 
     Raises:
         ConfigError: There is no such function on this machine.
@@ -176,16 +176,16 @@ def source_of(name: str, config: str, *, timeout_s: float) -> TokenSource:
         known = _sources.get((name, config))
     if known is not None:
         return known
-    # Without the lock: a module that hangs while it is imported keeps nobody else waiting.
+    # Without the lock: a module whose import hangs blocks no other thread.
     made = TokenSource(name, config, timeout_s=timeout_s)
     with _sources_lock:
         return _sources.setdefault((name, config), made)
 
 
 def ready(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The same properties, once there is a token for a client that is made from them, if it needs one.
+    """Return the properties once there is a token for a client with them, if it needs one.
 
-    A client that is made without one waits ten seconds for it, and does not say why it came to nothing.
+    A client that is created without one waits ten seconds for it, and does not tell why it got none.
 
     Raises:
         KafkaException: There is no token; its text names the cause.
@@ -200,7 +200,7 @@ def ready(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trouble() -> str | None:
-    """Why clients of this process get no token, if that is so now."""
+    """Why clients of this process get no token at present; None if they do."""
     with _sources_lock:
         sources = list(_sources.values())
     return next((why for one in sources if (why := one.trouble) is not None), None)

@@ -1,7 +1,7 @@
-"""Source: how the topics of the job are configured, as far as the brokers tell it.
+"""Source: configuration of the job's topics, as far as the brokers report it.
 
-What no broker has answered, or this user may not see, is unknown: no default of Kafka's is taken for it. It is asked
-for again, what was not answered with every batch.
+A setting that no broker has returned, or that this user may not see, is unknown: Kafka's default never stands in for
+it. It is requested again; after silence, in every batch.
 """
 
 import logging
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 LARGEST_RECORD = "max.message.bytes"
 TIMESTAMP_TYPE = "message.timestamp.type"
-# Key, headers and what Kafka puts around a record. A group id that takes more is refused by the broker.
+# Key, headers and Kafka's own bytes around a record. The broker rejects a group id that takes more.
 AROUND_BYTES = 4096
 
 _TOMBSTONES_KEPT = "delete.retention.ms"
@@ -34,9 +34,9 @@ _WITHOUT = {
     LARGEST_RECORD: "a plan that is too large for the topic is noticed only when the brokers reject it",
 }
 _FIRST_ATTEMPTS = 3
-# A batch waits for it.
+# A batch waits for this time.
 _AGAIN_TIMEOUT_S = 1.0
-# A right comes by somebody's hand, and each question without it is a line in the broker's log.
+# An administrator has to grant a right, and each request without it is a line in the broker's log.
 _REFUSED_EVERY_S = 300.0
 _HINTS = {
     "refused": allow("DescribeConfigs on the topic"),
@@ -50,7 +50,7 @@ _UNKNOWN = {
 
 @final
 class TopicConfigs:
-    """Asks until it knows, and says once of each topic what is unknown, and why."""
+    """Asks until everything is known; logs once per topic what is unknown, and why."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class TopicConfigs:
         reads_offsets: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Ask nothing yet; for the offsets topic only if it is read."""
+        """Ask nothing yet; about the offsets topic only if it is read."""
         self._admin = admin
         self._control = control
         self._wanted = {
@@ -73,18 +73,18 @@ class TopicConfigs:
         self._asked = Asked({"known": math.inf, "refused": _REFUSED_EVERY_S}, clock=clock)
 
     def ask_first(self, *, timeout_s: float) -> None:
-        """Ask for everything, several times where nobody answers."""
+        """Ask for everything, repeatedly while no broker answers."""
         self._learn(self._wanted, attempts=_FIRST_ATTEMPTS, timeout_s=timeout_s)
 
     def ask_again(self) -> None:
-        """Ask for what is unknown; a batch may call it, it takes three seconds at most."""
+        """Ask for what is unknown; it takes a batch three seconds at most."""
         due = self._asked.due(self._wanted)
         if due:
             self._look_elsewhere(_AGAIN_TIMEOUT_S)
             self._learn(due, attempts=1, timeout_s=_AGAIN_TIMEOUT_S)
 
     def tombstones_kept_ms(self, topic: str) -> int | None:
-        """How long the topic shows that something was deleted; None when it is not known."""
+        """Time that the topic keeps tombstones; None if unknown."""
         kept = self._found.get(topic, {}).get(_TOMBSTONES_KEPT)
         return None if kept is None else int(kept)
 
@@ -109,12 +109,12 @@ class TopicConfigs:
             self._say_unknown(topic, failure)
 
     def _look_elsewhere(self, timeout_s: float) -> None:
-        # The question goes to the controller, and KRaft names any broker as that, another one with each listing.
+        # The request goes to the controller, and KRaft names another broker as that with each listing.
         with suppress(KafkaException):
             self._admin.list_topics(timeout=timeout_s)
 
     def _ask(self, topics: Iterable[str], timeout_s: float) -> dict[str, KafkaException]:
-        """Keep what is answered; why the other topics were not."""
+        """Keep the answers; return the errors of the other topics."""
         asked = {
             topic: describe(self._admin, ResourceType.TOPIC, [topic], timeout_s=timeout_s)[topic]
             for topic in topics

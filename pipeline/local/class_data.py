@@ -1,11 +1,10 @@
-"""Class data archives: what one JVM has read and checked of a set of jars is mapped into memory by those after it.
+"""Class data archives: later JVMs map classes into memory that one JVM has read and verified from a set of jars.
 
     <cache>/class-data/<kind>-<key>-<size>.jsa
 
-Half of the processor time that Spark takes to start, and a third of a Kafka broker's, goes into classes. An archive is
-a copy that may be deleted at any time: a JVM for which it does not fit (another build of Java, a jar with another
-time) leaves it aside by itself and starts as it would without one. One that was cut short would crash it, so the size
-is part of the name.
+Classes take half of the processor time of a start of Spark, and a third of that of a Kafka broker. An archive is a copy
+that may be deleted at any time: a JVM that it does not fit (another build of Java, a jar with another time) ignores it
+and starts as without one. A truncated one would crash the JVM, so the size is part of the name.
 Source: JEP 350, dynamic archives.
 """
 
@@ -33,7 +32,7 @@ def spark_class_path(jars: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def archive(kind: Kind, class_path: Iterable[Path]) -> Path:
-    """Where the archive of these jars is for the Java of this machine, but for the size in its name."""
+    """Path of the archive of these jars for the Java of this machine, without the size in its name."""
     java, _ = candidate()
     key = hashlib.sha256()
     for file in (*((java.resolve(),) if java and java.is_file() else ()), *class_path):
@@ -43,34 +42,34 @@ def archive(kind: Kind, class_path: Iterable[Path]) -> Path:
 
 
 def found(archive: Path) -> Path | None:
-    """The file of an archive, if it has been made and is whole."""
+    """The file of an archive, if it exists and is complete."""
     files = archive.parent.glob(f"{archive.name}-*.jsa")
     return next((file for file in files if file.stem == f"{archive.name}-{file.stat().st_size}"), None)
 
 
 def use(archive: Path) -> tuple[str, ...]:
-    """Options for a JVM that takes this archive; none when there is none."""
+    """Options for a JVM that uses this archive; none without an archive."""
     file = found(archive)
-    # One that does not fit is no news for whoever reads the output of a broker or a driver.
+    # Readers of a broker's or driver's output need no warning about one that does not fit.
     return (f"-XX:SharedArchiveFile={file}", "-Xshare:auto", "-Xlog:cds*=off") if file else ()
 
 
 def one_line(options: Iterable[str]) -> str:
-    """Options as Spark takes them: separated by spaces, those with one in quotation marks."""
+    """Options as Spark takes them: separated by spaces, in quotation marks if they contain one."""
     return " ".join(f'"{option}"' if " " in option else option for option in options)
 
 
 def make(file: Path) -> tuple[str, ...]:
-    """Options for a JVM that, when it ends in good order, leaves an archive in this file."""
-    # Classes that cannot be archived would be named one by one.
+    """Options for a JVM that writes an archive to this file when it exits normally."""
+    # Otherwise it names each class that cannot be archived.
     return (f"-XX:ArchiveClassesAtExit={file}", "-Xlog:cds*=off")
 
 
 def put_in_place(made: Path, archive: Path) -> bool:
-    """Give an archive its name once it is whole, and drop those of the same kind that are a month old.
+    """Move a complete archive to its path, and delete archives of the same kind that are a month old.
 
     Returns:
-        Whether there was one: a Java without an archive of its own classes makes none.
+        Whether there is one: a Java without an archive of its own classes writes none.
     """
     if not made.is_file():
         return False

@@ -1,8 +1,8 @@
 """Jar files from Maven repositories, fetched by the Ivy that ships inside pyspark: no Maven, no Docker.
 
-    <cache>/ivy/               what Ivy has downloaded; an attempt that broke off goes on from here
-    <cache>/jars/<key>/*.jar   one complete set for each question; a folder that exists is complete
-    <cache>/lock               held while a set is made: Ivy's cache is not made for two processes at once
+    <cache>/ivy/               downloads of Ivy; an interrupted download continues here
+    <cache>/jars/<key>/*.jar   one complete set for each request; a folder that exists is complete
+    <cache>/lock               held while a set is made: two processes cannot share Ivy's cache
 
 `<cache>` is `lagwise` in $XDG_CACHE_HOME or ~/.cache. Behind a proxy set JAVA_TOOL_OPTIONS; for a mirror name
 an Ivy settings file in LAGWISE_IVY_SETTINGS.
@@ -32,7 +32,7 @@ _NOT_FOUND = re.compile(r":: (\S+#\S+): ")
 _SERVER = re.compile(r"Server access error .+")
 _BROKEN_OFF = re.compile(r"\[FAILED\s+\] (\S+):")
 
-# Delta's pom names them for Unity Catalog and for readers without Spark; tables by path need neither.
+# Delta's pom has them for Unity Catalog and for readers without Spark; tables by path need neither.
 _NOT_FOR_PATH_TABLES = (
     "delta-kernel-api",
     "delta-kernel-defaults",
@@ -45,7 +45,7 @@ Report = Callable[[str], None]
 
 
 def resolve_for_spark(coordinates: tuple[str, ...], *, report: Report | None = None) -> tuple[Path, ...]:
-    """The jars that a Spark session needs for these packages in addition to those that pyspark ships, sorted.
+    """The jars that a Spark session needs for these packages besides those of pyspark, sorted.
 
     Raises:
         MissingDependencyError: As `resolve`.
@@ -57,15 +57,15 @@ def resolve_for_spark(coordinates: tuple[str, ...], *, report: Report | None = N
 def resolve(
     coordinates: tuple[str, ...], *, excludes: Collection[str] = (), report: Report | None = None
 ) -> tuple[Path, ...]:
-    """The jars of these artifacts and of all they depend on, sorted; from the cache after the first time.
+    """The jars of these artifacts and their dependencies, sorted; from the cache after the first time.
 
     Args:
         coordinates: `group:artifact:version` each.
-        excludes: Artifact names to leave out, with what only they depend on.
-        report: Told, one line at a time, what is being fetched; never called when the cache has the set.
+        excludes: Names of artifacts to leave out, with dependencies of them alone.
+        report: Called with a line about each download; never if the cache has the set.
 
     Raises:
-        MissingDependencyError: No Java, or a repository did not give an artifact; the message names it.
+        MissingDependencyError: There is no Java, or an artifact cannot be downloaded; the message names it.
     """
     module = _ivy_module(coordinates, excludes)
     home = cache_home()
@@ -79,13 +79,13 @@ def resolve(
 
 
 def cache_home() -> Path:
-    """The folder whose content may be deleted at any time when nothing runs."""
+    """The cache folder, whose content may be deleted whenever nothing runs."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "lagwise"
 
 
 def _fill(target: Path, module: str, ivy_cache: Path, coordinates: tuple[str, ...], report: Report) -> None:
-    """Make the set next to its place and move it there as a whole, so that nobody sees a half-filled folder."""
+    """Make the set next to its folder and move it there as a whole, so that the folder is never half full."""
     report(f"Downloading {', '.join(coordinates)}; this happens once")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="partial-") as scratch:
         ivy_file = Path(scratch, "ivy.xml")
@@ -151,18 +151,18 @@ def _dependency(coordinate: str) -> str:
 
 
 def _artifact_names(jar_names: Iterable[str]) -> tuple[str, ...]:
-    """`log4j-1.2-api-2.24.3.jar` is `log4j-1.2-api`; names without a version are left out."""
+    """Names of artifacts, such as `log4j-1.2-api` for `log4j-1.2-api-2.24.3.jar`; none for a jar without version."""
     matches = (_JAR_NAME.fullmatch(name) for name in jar_names)
     return tuple(sorted({match["artifact"] for match in matches if match}))
 
 
 def pyspark_jars() -> Path:
-    """The folder of the jars that pyspark ships.
+    """The folder of the jars of pyspark.
 
     Raises:
         MissingDependencyError: pyspark is not installed.
     """
-    # find_spec does not import pyspark, which takes longer than everything else here.
+    # find_spec does not import pyspark, which would take longer than everything else here.
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise MissingDependencyError("pyspark is not installed: pip install 'lagwise[stream]'")
@@ -177,4 +177,4 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _ignore(_line: str) -> None:
-    """Nobody wants to know."""
+    """Discard the line."""

@@ -1,4 +1,4 @@
-"""Finds the Java that runs Spark and the embedded broker, or says in one sentence how to install it."""
+"""The Java that runs Spark and the embedded broker, or one sentence about how to install it."""
 
 import os
 import re
@@ -31,10 +31,10 @@ _ELSEWHERE = "see https://adoptium.net/temurin/releases/?version=17"
 
 
 def find_java() -> Path:
-    """The `java` program, chosen as Spark does: from JAVA_HOME if that is set, else the first on PATH.
+    """The `java` program that Spark chooses: from JAVA_HOME if that is set, else the first on PATH.
 
     Raises:
-        MissingDependencyError: There is none, or its version is unsuitable; the message has the install line.
+        MissingDependencyError: There is none, or its version is unsuitable; the message says how to install one.
     """
     program, where = candidate()
     version = _major_version(program) if program else None
@@ -54,7 +54,7 @@ def find_tool(name: str) -> Path:
     """Another program of the JDK to which `java` belongs.
 
     Raises:
-        MissingDependencyError: As `find_java`, or it is a Java without a compiler; the message has the install line.
+        MissingDependencyError: As `find_java`, or its Java has no compiler; the message says how to install one.
     """
     java = find_java()
     tool = java.resolve().with_name(name)
@@ -67,7 +67,7 @@ def find_tool(name: str) -> Path:
 
 
 def candidate() -> tuple[Path | None, str]:
-    """The program that `find_java` would run, and where it was found; does not run it."""
+    """The program that `find_java` would run, and where it was found, without running it."""
     home = os.environ.get("JAVA_HOME")
     if home:
         return Path(home, "bin", "java"), f"JAVA_HOME={home}"
@@ -96,7 +96,7 @@ def install_line() -> str:
 
 
 def _linux_names(os_release: Path) -> tuple[str, ...]:
-    """Names of the distribution: its own first, then those that it resembles."""
+    """Names of the distribution: first its own, then those that it resembles."""
     if not os_release.is_file():
         return ()
     pairs = (line.partition("=") for line in os_release.read_text(encoding="utf-8").splitlines())

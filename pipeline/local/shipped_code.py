@@ -1,9 +1,9 @@
-"""The code of lagwise in one file, for executors that have none of it.
+"""The code of lagwise in one file, for executors without it.
 
     <cache>/code/lagwise-<key>.zip
 
-It is made of what this process runs, so driver and executors cannot be of two versions. Executors fetch it when they
-start, also those that come hours later, so it stays.
+It contains the code of this process, so driver and executors have the same version. Executors fetch it at their start,
+which may be hours later, so it stays.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _PACKAGES = ("assignor", "pipeline")
 
 
 def zipped(sources: Path = _SOURCES) -> Path:
-    """The zip file, made unless it is there; its name says its content.
+    """The zip file, which is made if it is missing; its name has a hash of its content.
 
     Args:
         sources: Folder of the packages.

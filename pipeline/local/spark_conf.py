@@ -1,7 +1,7 @@
-"""Properties of Spark that a user has set for spark-submit, by options, files or environment variables.
+"""Spark properties that a user has set for spark-submit by options, files or environment variables.
 
-If an option is repeated, spark-submit takes the last one, and does not join lists: code that adds options has to know
-what they would replace. Source: `SparkSubmitOptionParser`, `SparkSubmitArguments` and `AbstractCommandBuilder` of
+spark-submit takes the last of repeated options and does not join lists: code that adds options has to know what they
+would replace. Source: `SparkSubmitOptionParser`, `SparkSubmitArguments` and `AbstractCommandBuilder` of
 Spark 4.0.
 """
 
@@ -68,7 +68,7 @@ def properties(options: Sequence[str], environment: Mapping[str, str], folder: P
 
 
 def _read(options: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The options that matter, with their values, which follow as the next word or after `=`."""
+    """The options that matter with their values, which are the next word or follow `=`."""
     rest = iter(options)
     for option in rest:
         name, is_one_word, value = option.partition("=") if option.startswith("--") else (option, "", "")
@@ -83,7 +83,7 @@ def folder_of(spark_submit: str, environment: Mapping[str, str]) -> Path:
     if home := environment.get("SPARK_HOME"):
         return Path(home, "conf")
     program = Path(shutil.which(spark_submit) or spark_submit)
-    # The script that pip installs asks the driver's Python for its pyspark.
+    # The script that pip installs finds pyspark through the driver's Python.
     is_of_pip = program.with_name("find_spark_home.py").exists()
     return (pyspark_jars().parent if is_of_pip else program.parent.parent) / "conf"
 

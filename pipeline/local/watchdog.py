@@ -2,10 +2,9 @@
 
     python watchdog.py GRACE_S PROGRAM ARG…
 
-Prints the child's process id, then waits. When the parent closes this process's standard input, or is gone in
-any way, SIGKILL included, the child gets SIGTERM and, GRACE_S later, SIGKILL. Linux could do this with
-PR_SET_PDEATHSIG; nothing else can. Ends with the exit status of the child. It is run as a file and not as a
-module, so it imports the standard library only.
+Prints the child's process id, then waits. When the parent closes this process's standard input or ends in any way,
+SIGKILL included, the child gets SIGTERM and, GRACE_S later, SIGKILL. Linux alone could do this with PR_SET_PDEATHSIG.
+Exits with the status of the child. It runs as a file and not as a module, so it imports only the standard library.
 """
 
 import os
@@ -30,13 +29,13 @@ def main(grace_s: float, command: list[str]) -> int:
 
 def _parent_is_gone(parent: int) -> bool:
     readable, _, _ = select.select([sys.stdin], [], [], _LOOK_EVERY_S)
-    # A process forked from the parent may hold the other end of the pipe open, hence the second question.
+    # A process forked from the parent may hold the other end of the pipe open, hence the second check.
     return bool(readable) or os.getppid() != parent
 
 
 def _end(child: "subprocess.Popen[bytes]", grace_s: float) -> None:
     child.terminate()
-    # A stopped process does not hear SIGTERM.
+    # A stopped process does not handle SIGTERM.
     child.send_signal(signal.SIGCONT)
     try:
         child.wait(grace_s)

@@ -39,12 +39,9 @@ root = "{folder}/tables"
 def make_archives(
     *, spark_jars: tuple[Path, ...], kafka_jars: tuple[Path, ...], report: Callable[[str], None]
 ) -> None:
-    """Make those that are not there; without them everything works, and starts in twice the time.
+    """Make the archives that are missing; without them everything works, and starts take twice as long.
 
-    Args:
-        spark_jars: What Spark needs in addition to the jars that pyspark ships.
-        kafka_jars: The broker's.
-        report: Told what is being done, and why it could not be.
+    `spark_jars` are what Spark needs besides the jars of pyspark; `report` is told each step, and why one failed.
     """
     spark = class_data.archive("spark", class_data.spark_class_path(spark_jars))
     kafka = class_data.archive("kafka", kafka_jars)

@@ -15,11 +15,7 @@ _EXTRAS: Final[Mapping[str, str]] = {
 
 
 def remedy(error: ModuleNotFoundError) -> str | None:
-    """What to install, in words; None for a module that no extra brings.
-
-    Args:
-        error: What an import has raised.
-    """
+    """What to install after this error of an import, in words; None for a module that no extra brings."""
     package = (error.name or "").partition(".")[0]
     extra = _EXTRAS.get(package)
     return extra and f"this command needs the package {package}: pip install 'lagwise[{extra}]'"

@@ -19,12 +19,7 @@ def look(tables: Tables, config: Config, *, now_ms: int) -> Health:
 
 
 def sight(tables: Tables, stamp: Stamp | None, config: Config) -> Sight:
-    """What can be seen of the stream.
-
-    Args:
-        tables: Of the stream.
-        stamp: Of the newest batch; None before the first.
-        config: Of the stream, as far as its driver does not tell.
+    """What can be seen of the stream; `stamp` is of its newest batch, None before the first.
 
     Raises:
         StoreError: The heartbeat cannot be read.

@@ -127,6 +127,11 @@ def _printable(text: str) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
 
 
+def partition_text(row: Row) -> str:
+    """Topic and partition of a row, as Kafka's tools write them."""
+    return f"{plain(row['topic'])}-{row['partition']}"
+
+
 def span_text(seconds: float, *, decimals: int = 0) -> str:
     """A span of time in the largest unit that it contains at least twice."""
     size, unit = next((one for one in _SPANS if seconds >= 2 * one[0]), (1, "s"))

@@ -9,6 +9,13 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka.errors import error_of_call
 
+READER = {
+    "enable.auto.commit": "false",
+    "enable.partition.eof": "true",
+    "isolation.level": "read_committed",
+}
+"""Properties of a consumer for `assign_all` and `messages`."""
+
 _POLL_S = 0.5
 
 
@@ -32,7 +39,7 @@ def messages(
 ) -> Iterator[Message]:
     """Messages as they come; unless `follow`, until each of `partitions` partitions was at its end once.
 
-    A broker that goes away is waited for. The consumer must have `enable.partition.eof`.
+    A broker that goes away is waited for. The consumer has the properties `READER`.
 
     Raises:
         AccessRefusedError: This user may not read it.

@@ -52,12 +52,7 @@ class Submission(NamedTuple):
 
 
 def submission(arguments: Sequence[str], environment: Mapping[str, str], brought: Brought) -> Submission:
-    """Which command starts the job.
-
-    Args:
-        arguments: Of the script.
-        environment: Its variables.
-        brought: What lagwise adds.
+    """The command that starts the job.
 
     Raises:
         ConfigError: A variable or a file cannot be used; the message names it.

@@ -11,6 +11,7 @@ together.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -269,29 +270,38 @@ def _sampled(one: Witness, seen: Measured, plan: PlanState, back: Int32s) -> Wit
 
 
 def _judged(plan: PlanState, seen: Measured, *, now_ms: int) -> PlanState:
+    found = _verdict(plan, seen, now_ms=now_ms)
+    if found is None:
+        return plan
+    effect, why = found
+    return replace(plan, effect=effect, effect_why=why, effect_at_ms=now_ms)
+
+
+def _verdict(plan: PlanState, seen: Measured, *, now_ms: int) -> tuple[Effect, str] | None:
+    """The plan's effect and the cause; None to leave its present one."""
     hurt = next((one for one in plan.witnesses if _loses_ground(one, plan)), None)
     if hurt is not None and _is_net_loss(plan):
-        return _with_effect(plan, "hurt", reasons.loses_ground(hurt.member_id, hurt.lags), now_ms=now_ms)
+        return "hurt", reasons.loses_ground(hurt.member_id, hurt.lags)
     if plan.effect is not None:
-        return plan
+        return None
     watched = [one for one in plan.witnesses if _is_watched(one)]
-    are_seen = bool(watched) and all(len(one.lags) == _COMMITS for one in watched)
-    if are_seen and hurt is None:
-        is_calm = not any(one.kept_up and one.lags[-1] > _level(one) for one in watched)
-        if is_calm and plan.is_needless:
-            return _with_effect(plan, "cannot tell", reasons.NOBODY_WAS_BEHIND, now_ms=now_ms)
-        left = int(seen.curable_backlog().sum())
-        if plan.drained_s is not None or left < plan.lag:
-            return _with_effect(plan, "helped", reasons.less_behind(plan.lag, left), now_ms=now_ms)
-    all_excused = bool(plan.witnesses) and not watched
-    if not all_excused and now_ms - plan.status_at_ms <= _GIVEN_UP_MS:
-        return plan
-    why = reasons.ARRIVALS_CHANGED if all_excused else reasons.NO_EFFECT_SEEN
-    return _with_effect(plan, "cannot tell", why, now_ms=now_ms)
+    if hurt is None and (benefit := _benefit(plan, seen, watched)):
+        return benefit
+    if plan.witnesses and not watched:
+        return "cannot tell", reasons.ARRIVALS_CHANGED
+    is_given_up = now_ms - plan.status_at_ms > _GIVEN_UP_MS
+    return ("cannot tell", reasons.NO_EFFECT_SEEN) if is_given_up else None
 
 
-def _with_effect(plan: PlanState, effect: Effect, why: str, *, now_ms: int) -> PlanState:
-    return replace(plan, effect=effect, effect_why=why, effect_at_ms=now_ms)
+def _benefit(plan: PlanState, seen: Measured, watched: Sequence[Witness]) -> tuple[Effect, str] | None:
+    """The effect of a plan that hurt nobody; None until it shows in the commits of all watched members."""
+    if not watched or any(len(one.lags) != _COMMITS for one in watched):
+        return None
+    if plan.is_needless and not any(one.kept_up and one.lags[-1] > _level(one) for one in watched):
+        return "cannot tell", reasons.NOBODY_WAS_BEHIND
+    left = int(seen.curable_backlog().sum())
+    is_less = plan.drained_s is not None or left < plan.lag
+    return ("helped", reasons.less_behind(plan.lag, left)) if is_less else None
 
 
 def _is_watched(one: Witness) -> bool:

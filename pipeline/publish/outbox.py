@@ -30,14 +30,13 @@ from pipeline.errors import (
     PublishError,
     TopicMissingError,
 )
-from pipeline.kafka.errors import error_of_call, explained, unusable
+from pipeline.kafka.errors import FENCED, error_of_call, explained, unusable
 from pipeline.kafka.tokens import ready
 from pipeline.planning.memory import PlanRecord
 from pipeline.publish.claim import GROUP, Claim, decode, key_of
 
 log = logging.getLogger(__name__)
 
-_FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001 - public constant
 _ATTEMPTS = 3
 _TRY_EVERY_S = 30.0
 # Every epoch up to this one has a successor that fits a column. No lagwise writes a larger one.
@@ -173,7 +172,7 @@ class Publisher:
             self._transact(records)
         except KafkaException as failure:
             error = failure.args[0]
-            if error.code() in _FENCED:
+            if error.code() in FENCED:
                 raise FencedError(self._fenced_by(error)) from failure
             if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
                 raise PublishError(

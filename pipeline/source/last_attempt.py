@@ -7,11 +7,7 @@ from pyspark import TaskContext
 
 
 def failures_before_last(attempts: int) -> int | None:
-    """Return the number of failures before this attempt if it is the last one; None for earlier or single attempts.
-
-    Args:
-        attempts: Attempts per task before Spark fails the job.
-    """
+    """Return the number of failures before this one of so many attempts if it is the last; None otherwise."""
     context = TaskContext.get()
     number = 0 if context is None else context.attemptNumber()
     return None if number == 0 or number + 1 < attempts else number

@@ -75,11 +75,7 @@ def from_json(given: Json) -> SourceOffset | None:
 
 
 def state_of(stamp: Stamp | None) -> str:
-    """The state of the tables in a word: another one after each batch, and when all is to be read again.
-
-    Args:
-        stamp: The newest of `partition_lag`.
-    """
+    """The state of the tables in a word: another one after each batch, and when all is to be read again."""
     if stamp is None:
         return "empty"
     return f"{stamp.at_ms}" if stamp.positions else f"{stamp.at_ms} read again"

@@ -193,7 +193,7 @@ def _wait_for(driver: SubmittedDriver, commits: int) -> None:
     """Return when so many commits were read, by a batch that has just ended."""
 
     def are_read() -> bool:
-        assert driver.status is None, driver.log
+        assert driver.status is None, driver.said
         return sum(one.commits for one in _batches(driver)) >= commits
 
     wait_until(are_read, what=f"{commits} commits to be read", within_s=_WITHIN_S)
@@ -207,5 +207,5 @@ def _batches(driver: SubmittedDriver) -> list[_Batch]:
             commits=json.loads(counts).get("commit", 0),
             steps=json.loads(steps),
         )
-        for number, seconds, counts, steps in _BATCH.findall(driver.log)
+        for number, seconds, counts, steps in _BATCH.findall(driver.said)
     ]

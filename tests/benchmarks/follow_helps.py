@@ -84,7 +84,7 @@ class _Setup:
         self._bootstrap = config.kafka.properties["bootstrap.servers"]
         create_stream_topics(self._bootstrap, config)
         self._even = _only(BESIDE, [group for group in BESIDE.groups if group.group_id == _EVEN])
-        self._even_processes = cleanup.enter_context(Processes(self._bootstrap, self._even))
+        self._even_processes = cleanup.enter_context(closing(Processes(self._bootstrap, self._even)))
         self._engine = Engine(config.spark, jars=resolve_for_spark(PACKAGES))
         cleanup.callback(self._engine.close)
         self._batches = 0
@@ -107,7 +107,7 @@ class _Setup:
         moves: list[Move] = []
         with (
             closing(MovesReader(self._bootstrap, self._config.control)) as acks,
-            Processes(self._bootstrap, scenario) as processes,
+            closing(Processes(self._bootstrap, scenario)) as processes,
             closing(Ruler(self._bootstrap, scenario)) as ruler,
         ):
             for _ in ruler.rounds(at_most_s=_AT_MOST_S):

@@ -6,15 +6,13 @@ disturbed.
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.brokers.broker import create_offsets_topic, small_broker
 from tests.support.brokers.traffic import Traffic, control_records
+from tests.support.job.killed_drivers import KilledDrivers
 from tests.support.job.undisturbed import (
     assert_groups_are_told,
     assert_nothing_doubled,
@@ -27,7 +25,6 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(2400)
 
-_DRIVER = Path(__file__).with_name("driver.py")
 _DEADLINE_S = 300
 _BEHIND_STEPS = (
     ("store_topic_offsets", "first"),
@@ -42,49 +39,16 @@ _UNANSWERED = ("topic_offsets", "partition_lag", "plan_state")
 """Tables to which a commit is made whose answer does not reach the driver, which is killed at that moment."""
 
 
-class Killed:
-    """All the kills, then one run to the end, then one run over the same topic without a kill."""
-
-    def __init__(self, bootstrap: str, folder: Path, proxy: StoreProxy) -> None:
-        self.bootstrap = bootstrap
-        self.root, self.calm = f"s3://{BUCKET}/killed", str(folder / "calm")
-        self.statuses: list[int | None] = []
-        self._checkpoint = str(folder / "checkpoint")
-        self._variables = {**os.environ, "AWS_ENDPOINT_URL": proxy.endpoint}
-        with Traffic(bootstrap) as traffic:
-            for step, when in _BEHIND_STEPS:
-                self.statuses.append(self._ended(self._start(self.root, step, when)))
-                traffic.disturb()
-            for table in _UNANSWERED:
-                proxy.lose_answers(f"/{table}/_delta_log/")
-                driver = self._start(self.root, "as long as it lives", "never")
-                wait_until(
-                    lambda: proxy.answers_to_lose == 0, what=f"a commit to {table}", within_s=_DEADLINE_S
-                )
-                os.killpg(driver.pid, signal.SIGKILL)
-                self.statuses.append(self._ended(driver))
-                traffic.disturb()
-        self.ended = self._ended(self._start(self.root, "none", "never"))
-        self.undisturbed = self._ended(self._start(self.calm, "none", "never"))
-
-    def _start(self, root: str, step: str, when: str) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, str(_DRIVER), root, self.bootstrap, step, when]
-        return subprocess.Popen(
-            command if root == self.calm else [*command, self._checkpoint],
-            env=self._variables,
-            start_new_session=True,
-        )
-
-    def _ended(self, driver: "subprocess.Popen[bytes]") -> int | None:
-        try:
-            return driver.wait(_DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(driver.pid, signal.SIGKILL)
-            return None
+def _killed_while_the_store_answers(drivers: KilledDrivers, proxy: StoreProxy, table: str) -> int | None:
+    proxy.lose_answers(f"/{table}/_delta_log/")
+    driver = drivers.start("as long as it lives", "never")
+    wait_until(lambda: proxy.answers_to_lose == 0, what=f"a commit to {table}", within_s=_DEADLINE_S)
+    os.killpg(driver.pid, signal.SIGKILL)
+    return drivers.ended(driver)
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Killed]:
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KilledDrivers]:
     folder = tmp_path_factory.mktemp("killed")
     with (
         object_store(tmp_path_factory.mktemp("store")) as store,
@@ -94,26 +58,43 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Killed]:
     ):
         for name, value in store.options.items():
             environment.setenv(name, value)
-        create_offsets_topic(broker.bootstrap_servers)
-        yield Killed(broker.bootstrap_servers, folder, proxy)
+        bootstrap = broker.bootstrap_servers
+        create_offsets_topic(bootstrap)
+        environment.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+        drivers = KilledDrivers(
+            bootstrap,
+            f"s3://{BUCKET}/killed",
+            folder / "calm",
+            within_s=_DEADLINE_S,
+            checkpoint=folder / "checkpoint",
+        )
+        with Traffic(bootstrap) as traffic:
+            for step, when in _BEHIND_STEPS:
+                drivers.statuses.append(drivers.ended(drivers.start(step, when)))
+                traffic.disturb()
+            for table in _UNANSWERED:
+                drivers.statuses.append(_killed_while_the_store_answers(drivers, proxy, table))
+                traffic.disturb()
+        drivers.run_to_the_end()
+        yield drivers
 
 
-def test_every_driver_was_killed_and_the_last_ones_ended(killed: Killed) -> None:
+def test_every_driver_was_killed_and_the_last_ones_ended(killed: KilledDrivers) -> None:
     assert killed.statuses == [-signal.SIGKILL] * 10
-    assert (killed.ended, killed.undisturbed) == (0, 0)
+    assert killed.last_statuses == (0, 0)
 
 
-def test_bucket_has_every_commit_every_member_and_every_order(killed: Killed) -> None:
+def test_bucket_has_every_commit_every_member_and_every_order(killed: KilledDrivers) -> None:
     assert_same_state(killed.root, killed.calm)
 
 
-def test_bucket_has_no_row_and_no_decision_twice(killed: Killed) -> None:
+def test_bucket_has_no_row_and_no_decision_twice(killed: KilledDrivers) -> None:
     assert_nothing_doubled(killed.root)
 
 
-def test_history_of_groups_in_the_bucket_ends_with_what_they_are(killed: Killed) -> None:
+def test_history_of_groups_in_the_bucket_ends_with_what_they_are(killed: KilledDrivers) -> None:
     assert_groups_are_told(killed.root)
 
 
-def test_no_epoch_has_two_contents(killed: Killed) -> None:
+def test_no_epoch_has_two_contents(killed: KilledDrivers) -> None:
     assert_one_content_per_epoch(killed.root, control_records(killed.bootstrap))

@@ -126,7 +126,7 @@ class Disturbed:
         (jvm,) = (pid for pid in children(self._driver.pid) if "org.apache.spark" in command_line(pid))
         pythons = children(jvm)
         os.kill(jvm, signal.SIGKILL)
-        self._driver.wait_for_end()
+        self._driver.ended()
         wait_until(
             lambda: not any(map(command_line, pythons)),
             what="the end of the driver's Python",
@@ -137,7 +137,7 @@ class Disturbed:
 
     def _driver_with_standby(self) -> None:
         standby = self._drivers.submit("standby", "--standby")
-        wait_until(lambda: "standing by" in standby.log, what="a standby", within_s=_WITHIN_S)
+        wait_until(lambda: "standing by" in standby.said, what="a standby", within_s=_WITHIN_S)
         assert standby.batches == 0
         self._driver.kill()
         self._driver = standby

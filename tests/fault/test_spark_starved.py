@@ -33,15 +33,15 @@ def test_job_that_gets_no_executors_says_so_and_hears_that_it_is_to_end(tmp_path
         try:
 
             def is_told() -> bool:
-                assert driver.status is None, driver.log
-                return "Spark gives the job no executors" in driver.log
+                assert driver.status is None, driver.said
+                return "Spark gives the job no executors" in driver.said
 
             wait_until(is_told, what="a warning", within_s=300)
-            assert "8g of memory" in driver.log
-            assert "127.0.0.1: 1024 of 1024 MiB and 1 of 1 cores free" in driver.log
+            assert "8g of memory" in driver.said
+            assert "127.0.0.1: 1024 of 1024 MiB and 1 of 1 cores free" in driver.said
             begun_s = time.monotonic()
             status = driver.end()
         finally:
             driver.kill()
-    assert status == 0, driver.log
+    assert status == 0, driver.said
     assert time.monotonic() - begun_s < 120

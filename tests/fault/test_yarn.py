@@ -115,7 +115,7 @@ class Story:
             self.after_takeover = self._settled(self.third)
             self._scripts[2].end()
             self._wait(lambda: self.third.has_ended, "the end of the third application", self.third)
-            self.statuses = [script.wait_for_end() for script in self._scripts]
+            self.statuses = [script.ended() for script in self._scripts]
         finally:
             for script in self._scripts:
                 script.kill()
@@ -159,7 +159,7 @@ class Story:
         self._scripts.append(script)
 
         def is_there() -> bool:
-            assert script.status is None, script.log
+            assert script.status is None, script.said
             return len(self.yarn.applications()) > before
 
         self.yarn.wait(is_there, what="an application", within_s=_WITHIN_S)
@@ -193,7 +193,7 @@ class Story:
         try:
             self.yarn.wait(condition, what=what, within_s=_WITHIN_S)
         except AssertionError as error:
-            scripts = "\n".join(script.log[-4000:] for script in self._scripts)
+            scripts = "\n".join(script.said[-4000:] for script in self._scripts)
             raise AssertionError(f"{error}\n{application.logs}\n{scripts}") from None
 
 

@@ -64,7 +64,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             batches_at_kill = first.batches
             first.wait_for_batches()
             second = drivers.submit("second")
-            fenced = first.wait_for_end()
+            fenced = first.ended()
             second.wait_for_batches(2)
             rows = read_table(drivers.config, "partition_lag")
             tool = kafka_tools.describe_offsets(bootstrap)
@@ -94,8 +94,8 @@ def _commit_all(bootstrap: str) -> None:
 
 def test_batch_whose_executor_is_killed_ends_with_every_commit(story: Story) -> None:
     assert story.batches_at_kill == 0
-    assert "Lost executor" in story.first.log
-    (first_batch,) = (line for line in story.first.log.splitlines() if "batch batch_id=0 " in line)
+    assert "Lost executor" in story.first.said
+    (first_batch,) = (line for line in story.first.said.splitlines() if "batch batch_id=0 " in line)
     assert f'counts={{"commit": {_GROUPS * _PARTITIONS}}}' in first_batch
 
 
@@ -115,15 +115,15 @@ def test_executors_resolve_what_settings_refer_to(story: Story) -> None:
 
 
 def test_second_driver_fences_the_first(story: Story) -> None:
-    assert story.fenced == _FENCED, story.first.log
-    assert "belong to driver" in story.first.log.splitlines()[-1]
+    assert story.fenced == _FENCED, story.first.said
+    assert "belong to driver" in story.first.said.splitlines()[-1]
     (owner,) = read_table(story.config, "planner_state")
     assert owner["term"] == 2
 
 
 def test_driver_that_is_told_to_end_leaves_in_good_order(story: Story) -> None:
-    assert story.ended == 0, story.second.log
-    assert "ERROR" not in story.second.log
+    assert story.ended == 0, story.second.said
+    assert "ERROR" not in story.second.said
     assert story.executors_left == []
 
 

@@ -1,4 +1,4 @@
-"""Remarks of `lag-sticky` on its answer, above all on why it does not help."""
+"""Remarks of `lag-sticky` on its answer, above all why it does not help."""
 
 import math
 
@@ -22,12 +22,12 @@ _TRIED = "packing to deadlines and improving step by step were tried"
 def remarks(
     group: Group, work: Work, bound: LowerBound | None, first: SolveResult, member: Int32s
 ) -> tuple[str, ...]:
-    """Sentences for the operator; none when the answer speaks for itself.
+    """Sentences for the operator; none if the answer needs no explanation.
 
     Args:
         group: The group.
-        work: What it has to read.
-        bound: No assignment drains sooner what its members may have; None if nobody is late and it was not looked for.
+        work: Its unread and arriving records.
+        bound: Lower bound of its drain time; None if no member is late, so that none was computed.
         first: Result of the first solve, which started from the current owners.
         member: Member of each partition after the last solve.
     """
@@ -67,7 +67,7 @@ def _nobody_late(options: Options) -> str:
 
 
 def _on_terms(problem: Problem) -> list[str]:
-    """What was assumed, and what could not be kept to."""
+    """Assumptions, and options that could not be kept."""
     sentences = _assumed(problem.group, problem.capacity)
     cap = problem.options.count_cap
     if cap is not None and cap < problem.cap:
@@ -107,7 +107,7 @@ def _why_no_gain(group: Group, bound: LowerBound, result: SolveResult) -> str:
 
 
 def _none(result: SolveResult, gain: str, *, is_proved: bool) -> str:
-    """That there is no plan with the gain if that is proved, or that none was found."""
+    """The remark that no plan has the gain if that is proved, or that none was found."""
     if is_proved:
         return f"no plan of at most {result.budget} {gain}"
     return f"no plan was found of at most {result.budget} that {gain}: {_TRIED}"
@@ -131,7 +131,7 @@ def _why_not_accepted(result: SolveResult) -> str:
 def _does_not_pay(problem: Problem, best: Solution, saved: float, spent: float) -> str:
     excess = best.rate - problem.capacity
     worst = int(excess.argmax())
-    # The area of a member that never drains goes on for ever: a figure of it says nothing.
+    # The area of a member that never drains is infinite: a figure of it means nothing.
     if excess[worst] > 0:
         name = problem.group.member_ids[worst]
         return (

@@ -1,4 +1,4 @@
-"""What one member can give away, by weight: asked thousands of times for the heaviest partition within a limit."""
+"""Partitions that one member can give away, by weight; queried thousands of times for the heaviest within a limit."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from assignor.model.arrays import Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem
 
 _MOST_PASSED_OVER = 64
-"""Partitions that a taker may not read are passed over so often before it is taken to read none."""
+"""Number of unreadable partitions after which a taker is assumed to be able to read none."""
 
 
 class Giver:

@@ -1,4 +1,4 @@
-"""No plan takes from a member what it needs to keep up: who drains without the plan drains with it."""
+"""No plan takes from a member what it needs to keep up: a member that drains without the plan drains with it."""
 
 from assignor.evaluation.drain.hopeless import never_drains
 from assignor.model.arrays import Bools
@@ -6,14 +6,14 @@ from assignor.strategies.lag_sticky.problem import Problem, Solution
 
 
 def without_harm(problem: Problem, solution: Solution, start: Solution) -> Solution:
-    """The solution less what makes members that drain at the start never drain; the start if nothing better is left.
+    """The solution without moves due to which members that drain at the start never would; the start if none is left.
 
-    To spread an overload more evenly would do that: instead of one late member there would be two.
+    Spreading an overload more evenly has that effect: instead of one late member there are two.
     """
     drained, found = ~_never(problem, start), solution
     while (harmed := drained & _never(problem, solution)).any():
         changes = solution.changes()
-        # One partition of each member, the one that brings most: what is left may be just right.
+        # One partition of each member, that with the most arrivals: the rest may be just right.
         heaviest: dict[int, int] = {}
         for partition, member in changes.items():
             if harmed[member] and problem.rate[partition] >= problem.rate[heaviest.get(member, -1)]:

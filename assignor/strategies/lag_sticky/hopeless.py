@@ -1,7 +1,7 @@
-"""What cannot be healed, set aside so that it does not stop what can.
+"""Hopeless partitions, set aside so that they do not hide what a plan can improve.
 
-A member that holds a hopeless partition never drains, whatever is planned. Left in the objective it comes first, as the
-slowest member, and takes the moves and the gain that would heal others. So the group is planned without it: such a
+A member that holds a hopeless partition never drains, whatever is planned. In the objective it would come first, as the
+slowest member, and use up the moves and the gain that would help others. So the group is planned without it: such a
 member keeps what it holds, and is given nothing.
 """
 
@@ -23,10 +23,10 @@ _WORTH_MOVING = 0.1
 
 
 def curable_part(group: Group, options: Options, capacity: Floats) -> tuple[Group, Bools]:
-    """The group with its lost members closed and what they hold weighing nothing, and N entries: who is lost.
+    """The group with its lost members closed and their partitions without weight, and which members are lost.
 
-    Hopeless partitions without an owner get theirs first, where they do least harm. The group itself when nobody is
-    lost, and under limits on counts, which concern every member.
+    Hopeless partitions without an owner are placed first, where they do least harm. Returns the group itself if
+    no member is lost, and under limits on counts, which concern every member.
     """
     lost = np.zeros(group.n_members, np.bool_)
     if group.capacity is None or options.counts == "even" or options.count_cap is not None:
@@ -60,13 +60,13 @@ def rescued(
 
     A member reads its partitions in turn, so partitions that keep up slow the hopeless one down. They go where
     they make nobody later than the slowest of those that drain is in any case, if that matters to what is left
-    unread (`_WORTH_MOVING`). Who holds nothing takes what it drains.
+    unread (`_WORTH_MOVING`). A member that holds nothing takes what it drains.
 
     Args:
         group: The whole group.
         member: Member of each partition of the plan for the curable part.
-        lost: Who is lost.
-        options: Of the strategy.
+        lost: Whether each member is lost.
+        options: Options of the strategy.
         capacity: Records per second of each of N members.
         moves_left: Most partitions to move.
     """

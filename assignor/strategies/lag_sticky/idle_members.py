@@ -13,16 +13,16 @@ from assignor.strategies.lag_sticky.search.candidates import by_member_and_weigh
 
 _ROUNDING = 1 + 1e-9
 _ENOUGH = 0.9
-"""Part of its fair share with which a member is content: the rest would be many small moves."""
+"""Part of its fair share that is enough for a member: the rest would be many small moves."""
 _MOST_REFUSALS = 1 << 16
 _REFUSALS_EACH = 16
-"""Members that are asked in vain, in all and on behalf of one idle member at least: N times N would be minutes."""
+"""Limit of failed queries, in all and at least for one idle member: N times N would take minutes."""
 
 
 def use_idle_members(problem: Problem, solution: Solution, budget: int) -> Solution:
     """The solution with a fair share for members that hold nothing, as far as no other member is worse off.
 
-    Below `floor_s` nobody is late, so the search would never move anything to a member that just joined. Such a
+    Below `floor_s` no member is late, so the search would never move anything to a member that just joined. Such a
     member takes partitions from the members with the highest utilisation, the heaviest partitions first, up to
     its share of all arrivals by capacity. Without arrivals every partition has the same weight.
 
@@ -37,7 +37,7 @@ def use_idle_members(problem: Problem, solution: Solution, budget: int) -> Solut
     sharing = _FairSharing(problem, solution, budget)
     most = max(_REFUSALS_EACH, _MOST_REFUSALS // len(idle))
     for member in idle.tolist():
-        # Without this every idle member would ask in vain.
+        # Without this, every idle member would query in vain.
         if not sharing.can_go_on():
             break
         sharing.give_share_to(member, most)
@@ -45,11 +45,11 @@ def use_idle_members(problem: Problem, solution: Solution, budget: int) -> Solut
 
 
 def idle_members(group: Group, count: Int64s) -> Bools:
-    """N entries: does the member hold nothing, could it have something, and has anybody more than one partition.
+    """N entries: whether the member holds nothing but could have something, while some member has several partitions.
 
     Args:
-        group: Whose members.
-        count: Partitions of each.
+        group: The group.
+        count: Number of partitions of each member.
     """
     idle: Bools = count == 0
     if idle.any():
@@ -93,16 +93,16 @@ class _FairSharing:
         return member
 
     def can_go_on(self) -> bool:
-        """Is there a move left, or was there a partition whose transfer adds none."""
+        """Whether a move is left, or there was a partition whose transfer adds none."""
         return self._moves_left > 0 or self._has_free
 
     def give_share_to(self, idle: int, most_refusals: int) -> None:
-        """Transfer partitions to one idle member until it has its share or nobody can give more."""
+        """Transfer partitions to one idle member until it has its share or no member can give more."""
         taken: list[int] = []
         refused: list[tuple[float, int]] = []
         while self._lacks(idle) and self.can_go_on():
             busiest = self._busiest[0][1]
-            # Nobody holds more than its share any more: taking on would only shift the lack.
+            # No member holds more than its share any more: further transfers would only shift the lack.
             if (self._utilisation[busiest] <= self._fair_share and taken) or len(refused) >= most_refusals:
                 break
             heapq.heappop(self._busiest)
@@ -120,7 +120,7 @@ class _FairSharing:
         self._queue(idle, can_give=len(taken) > 1)
 
     def _lacks(self, idle: int) -> bool:
-        """Is the member short of its share, and is there anybody to ask."""
+        """Whether the member lacks some of its share, and another member may give it."""
         return bool(self._busiest) and self._utilisation[idle] < self._fair_share * _ENOUGH
 
     def _queue(self, member: int, *, can_give: bool) -> None:
@@ -135,7 +135,7 @@ class _FairSharing:
     def _pick(self, busiest: int, idle: int, *, is_first: bool) -> int:
         """The heaviest partition within the share; -1 when there is none, or its transfer would do harm."""
         capacity, utilisation = self._capacity[idle], self._utilisation[idle]
-        # A heavier one would only make the two members change places.
+        # A heavier one would only swap the two members.
         below = (self._utilisation[busiest] - utilisation) * capacity
         room = (self._fair_share - utilisation) * capacity * _ROUNDING
         giver = self._giver(busiest)
@@ -148,7 +148,7 @@ class _FairSharing:
         return partition if self._is_harmless(partition, busiest, idle) else -1
 
     def _added_moves(self, partition: int, from_member: int, to_member: int) -> int:
-        """How many moves the transfer adds to the solution; -1 when it takes one back."""
+        """Number of moves that the transfer adds to the solution; -1 if it takes one back."""
         owner = int(self._problem.current_owner[partition])
         return int(owner not in {-1, to_member}) - int(owner not in {-1, from_member})
 
@@ -164,7 +164,7 @@ class _FairSharing:
         return taker_s <= before[0][0] and left + taken <= before[0][1] + before[1][1]
 
     def _figures(self, member: int, lag: float, rate: float) -> tuple[float, float]:
-        """Drain time and lag area of the member with this much more."""
+        """Drain time and lag area of the member with this additional load."""
         model = self._problem.cost_model
         held = self._lag[member] + lag, self._rate[member] + rate, self._capacity[member]
         return model.drain_of_one_s(*held), model.lag_area_of_one(*held)

@@ -25,9 +25,9 @@ class Options:
     min_gain: float
     """Share of the lag area that a solution must save, the cost of its moves deducted."""
     move_pause_s: float
-    """Time during which nobody reads a partition that moves."""
+    """Time for which no member reads a partition that moves."""
     group_pause_s: float
-    """Time during which nobody reads anything when anything moves: the pause of an eager rebalance."""
+    """Time for which no member reads anything if anything moves: the pause of an eager rebalance."""
     count_cap: int | None
     """Most partitions of a member; None for no limit."""
     counts: Counts

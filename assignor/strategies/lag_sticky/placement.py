@@ -1,4 +1,4 @@
-"""Placement of partitions that nobody owns: longest processing time first (LPT), the light rest in rounds."""
+"""Placement of unowned partitions: longest processing time first (LPT), the light rest in rounds."""
 
 import heapq
 

@@ -1,4 +1,4 @@
-"""The problem that `lag-sticky` solves: where partitions start, what a move costs, which solution is better."""
+"""The problem that `lag-sticky` solves: start, cost of moves, and comparison of solutions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from assignor.model.group import Group
 from assignor.strategies.lag_sticky.options import Options
 
 _SAME = 1e-3
-"""Times that differ by less than this share are the same: rates are not known any better."""
+"""Share by which times must differ to count as different: rates are not known more precisely."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -20,7 +20,7 @@ class Solution:
     """An assignment, stored as its difference from the start, with its figures."""
 
     partitions: Int64s
-    """Partitions that are not where they start, ascending."""
+    """Partitions that are not at their start, ascending."""
     to_member: Int32s
     """The member of each of them."""
     moves: int
@@ -37,7 +37,7 @@ class Solution:
     """Lag area of the group, record-seconds."""
 
     def changes(self) -> dict[int, int]:
-        """Member of each partition that is not where it starts."""
+        """Member of each partition that is not at its start."""
         return dict(zip(self.partitions.tolist(), self.to_member.tolist(), strict=True))
 
 
@@ -58,7 +58,7 @@ class Problem:
     current_owner: Int32s
     """The member from which taking the partition counts as a move; -1 where any member costs nothing."""
     start: Int32s
-    """Member of each partition at the start; -1 where nobody reads it."""
+    """Member of each partition at the start; -1 for none."""
     start_lag: Floats
     """Lag of each member at the start."""
     start_rate: Floats
@@ -68,7 +68,7 @@ class Problem:
     cap: int
     """Most partitions of a member."""
     may_read: Bools | None
-    """Subscriber sets x members: who may be given a partition; None when everybody may have everything."""
+    """Subscriber sets x members: whether the member may get the partitions; None if all members may get all."""
     set_of: Int32s
     """Subscriber set of each partition."""
     fixed: Bools | None = None
@@ -116,9 +116,9 @@ class Problem:
         return self._evaluated(partitions, member[partitions])
 
     def new_solutions(self, found: Iterable[Mapping[int, int]], known: set[bytes]) -> list[Solution]:
-        """`solution` of each of these changes that lead to an assignment not known yet; then it is.
+        """`solution` of each of these changes that leads to a new assignment, which is then known.
 
-        To tell two assignments apart costs a tenth of evaluating one.
+        Comparing two assignments costs a tenth of evaluating one.
         """
         solutions = []
         for changes in found:
@@ -149,7 +149,7 @@ class Problem:
         """Record-seconds of lag that build up while each partition changes to its member."""
         pause_s = self.options.move_pause_s
         waiting = self.lag[partitions] + self.rate[partitions] * pause_s
-        # What no pause would have let the member read waits its turn in any case.
+        # Records that the member could not have read without the pause wait anyway.
         return np.minimum(waiting, self.capacity[to_member] * pause_s) * pause_s
 
     def _changed(self, changes: Mapping[int, int]) -> tuple[Int64s, Int32s]:
@@ -190,7 +190,7 @@ class Problem:
         return changed
 
     def is_better(self, new: Solution, old: Solution) -> bool:
-        """Is `new` the solution to take.
+        """Whether `new` is the better solution.
 
         The loads are compared lexicographically, the slowest members first, up to the first pair that differs;
         there `new` must be sooner by the cost of the moves it has more. If no pair differs, the smaller lag area

@@ -1,4 +1,4 @@
-"""Pruning: moves that are not worth their cost are taken back."""
+"""Pruning: takes back moves that are not worth their cost."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def prune_moves(problem: Problem, solution: Solution, start: Solution) -> Soluti
         solution: The solution to prune.
         start: The solution without any change; the result is no later.
     """
-    # Taking a single move back would make the counts uneven.
+    # Without a single one of the moves the counts would be uneven.
     if problem.options.counts == "even" or solution.moves == 0:
         return solution
     for _ in range(_MOST_ROUNDS):
@@ -64,7 +64,7 @@ def _prunable(problem: Problem, solution: Solution) -> Int64s:
     count = problem.counts(solution)
     is_cheap = later_s <= problem.options.move_cost_s
     order = np.nonzero(is_cheap & (count[from_member] < problem.cap))[0]
-    # The move that gains least first: of two that exclude each other it is taken back.
+    # The move that gains least comes first: of two that exclude each other it is taken back.
     order = order[np.lexsort((partitions[order], later_s[order]))]
     chosen: Int64s = partitions[_disjoint(from_member, to_member, order, problem.n_members)]
     return chosen

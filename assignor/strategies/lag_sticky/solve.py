@@ -21,18 +21,18 @@ from assignor.strategies.sticky import strategy as sticky
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SolveResult:
-    """What one solve found, and what of it is worth its moves."""
+    """Result of one solve, and the part of it that is worth its moves."""
 
     problem: Problem
     budget: int
     """Most moves."""
     start: Solution
     best: Solution
-    """The best solution, also if it does not pay; the start if there is no better one."""
+    """The best solution, even if it does not pay; the start if there is no better one."""
     accepted: Solution
     """The best solution that pays, with work for idle members."""
     all_tried: bool
-    """Was everything tried within the budget: if the best is the start, then no solution costs less."""
+    """Whether everything within the budget was tried: if the best is the start, no solution costs less."""
 
     @property
     def member(self) -> Int32s:
@@ -41,7 +41,7 @@ class SolveResult:
 
 
 def share_with_idle(group: Group, options: Options, work: Work) -> SolveResult:
-    """The result where nobody is late (`start.nobody_is_late`): the start, with work for idle members."""
+    """The result if no member is late (`start.nobody_is_late`): the start, with work for idle members."""
     problem = build_problem(group, options, work.capacity, bound_s=0.0)
     start, budget = problem.solution({}), options.budget(len(work.partitions))
     return SolveResult(
@@ -60,11 +60,11 @@ def solve(
     """Search, prune moves that gain too little, and accept what pays.
 
     Args:
-        group: Who owns what.
-        options: Of the strategy.
-        work: What there is to read.
-        bound: No assignment drains it sooner.
-        by_lag_aware: The answers of `lag-aware`, which do not depend on owners; asked for if the budget allows them.
+        group: The group with its owners.
+        options: Options of the strategy.
+        work: Its unread and arriving records.
+        bound: Lower bound of its drain time.
+        by_lag_aware: Computes the answers of `lag-aware`, which do not depend on owners, if the budget allows them.
     """
     problem = build_problem(group, options, work.capacity, bound.time_s)
     search = Search(problem, work, bound.time_s)
@@ -75,7 +75,7 @@ def solve(
         solution = prune_moves(problem, search.best(allowed), start)
         solution = _no_worse_than_others(problem, solution, allowed, by_lag_aware)
         if options.counts != "even" and options.count_cap is None:
-            # Counts that are asked for go before everything else.
+            # Requested counts have priority over everything else.
             solution = without_harm(problem, solution, start)
         if best is start or problem.is_better(solution, best):
             best = solution
@@ -94,15 +94,15 @@ def solve(
 
 
 def pays(problem: Problem, start: Solution, solution: Solution) -> bool:
-    """Does the solution save more lag area than its moves cost, plus the share `min_gain` of the area before.
+    """Whether the solution saves more lag area than its moves cost, plus the share `min_gain` of the area before.
 
-    Only the members count whose partitions change: the area of a member that nobody can help, which grows with the
-    square of time, must not hide what the others gain. While nobody is late but arrivals fill a member, the area is
+    Only members whose partitions change count: the area of a member that no plan can help, which grows with the square
+    of time, must not hide what the others gain. While no member is late but arrivals fill one, the area is
     that of catching up after a standstill of `floor_s`. With free moves and a `min_gain` of 0 there is nothing to
     weigh: what drains sooner pays.
     """
     before, after = lag_areas(problem, start, solution)
-    # Both sides are record-seconds: what waits longer while partitions move, and what waits less ever after.
+    # Both sides are record-seconds: of records that wait longer during the moves, and less long ever after.
     must_save = problem.options.min_gain * before + move_cost(problem, solution)
     return solution.moves == 0 or must_save == 0 or before - after > must_save
 
@@ -110,7 +110,7 @@ def pays(problem: Problem, start: Solution, solution: Solution) -> bool:
 def lag_areas(problem: Problem, start: Solution, solution: Solution) -> tuple[float, float]:
     """Record-seconds of lag at the start and under the solution, of the members that the solution changes."""
     touched = np.unique(np.concatenate((problem.start[solution.partitions], solution.to_member)))
-    # Nobody reads what starts without a member; its lag counts where it goes.
+    # No member reads a partition without a member at the start; its lag counts at its new member.
     touched = touched[touched >= 0]
     is_late = start.makespan_s > problem.options.floor_s
     before, after = (

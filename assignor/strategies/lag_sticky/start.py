@@ -19,11 +19,11 @@ _LATEST_FLOORS = 8
 
 
 def nobody_is_late(group: Group, options: Options, capacity: Floats) -> bool:
-    """Whether nothing has to be placed and no member is late, so that no bound and no search can change anything.
+    """Whether nothing has to be placed and no member is late, so that neither bound nor search can change anything.
 
     Then the group drains by the floor, which is far before the horizon, whatever the bound is. Most groups are like
-    that most of the time. False where something is to be looked at all the same: limits on counts, or a budget for
-    every partition, with which the answers of other strategies are compared.
+    that most of the time. False if a search is needed all the same: with limits on counts, or with a budget for every
+    partition, for which the answers of other strategies are compared.
     """
     owned = group.owner >= 0
     is_limited = options.counts == "even" or options.count_cap is not None
@@ -44,7 +44,7 @@ def build_problem(group: Group, options: Options, capacity: Floats, bound_s: flo
     `count_cap`, and those that even counts take. They are part of the start and cost nothing.
 
     Args:
-        group: Who owns what.
+        group: The group with its owners.
         options: Limits and move costs.
         capacity: Records per second of each member.
         bound_s: No assignment drains the group sooner; may be `inf`.
@@ -103,7 +103,7 @@ def _start(group: Group, options: Options, capacity: Floats, weight: Floats) -> 
 
 
 def _cap(group: Group, options: Options, placeable: Bools) -> int:
-    """`count_cap`, raised to what every partition needs to have a place if everybody may have everything."""
+    """`count_cap`, raised until every partition has a place if all members may have all partitions."""
     n = group.n_members
     if options.count_cap is None or n == 0:
         return group.n_partitions

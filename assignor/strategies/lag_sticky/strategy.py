@@ -4,9 +4,9 @@ Objective: the time until the slowest member has drained, plus a cost per move; 
 member, and so on. A member with capacity mu records/s that holds L records of lag and receives A records/s has
 drained after L / (mu - A) seconds.
 
-A solution is accepted only if the lag area it saves (lag sums_held over time, record-seconds) is more than the cost of
-its moves: nobody reads a partition while it changes its member. So a group is left alone unless there is something
-to gain, and asked twice about the same state the strategy gives the same answer.
+A solution is accepted only if the lag area that it saves (lag summed over time, record-seconds) is larger than the cost
+of its moves: no member reads a partition while it changes its member. So a group stays as it is unless there is
+something to gain, and the strategy gives the same answer twice for the same state.
 
 Method:
 
@@ -68,13 +68,12 @@ _SCOPES: tuple[lag_aware.Scope, ...] = ("topic", "group")
 def assign(group: Group, **given: Any) -> Assignment:
     """The target: every partition with a subscriber has a member.
 
-    Promised: the target drains the group no later than its current owners do; who drains now drains then, as far as
-    nothing has to be placed; no more than `max_moves` partitions
-    leave an owner that may keep them; no member has more than `count_cap` if that is possible at all. `count_cap`
-    and `counts` have priority: the moves they force come on top of `max_moves` and may drain later. With
-    `max_moves` for every partition, and the options of cost, floor and gain at 0, the target is no later than that
-    of `lag-aware` or the sticky strategies, and once it is applied the strategy answers no move. With a smaller
-    `max_moves` it may take several plans to get there.
+    Promised: the target drains the group no later than its current owners do; members that drain now drain then, unless
+    partitions have to be placed; no more than `max_moves` partitions leave an owner that may keep them; no member has
+    more than `count_cap` if that is possible at all. `count_cap` and `counts` have priority: the moves that they force
+    come in addition to `max_moves`, and may drain later. With `max_moves` for every partition, and the options of cost,
+    floor and gain at 0, the target is no later than that of `lag-aware` or the sticky strategies; once it is applied,
+    the strategy proposes no move. With a smaller `max_moves` it may take several plans to get there.
 
     What is fixed is load on its owner and stays there, with what is over `count_cap` too. The promises hold among the
     assignments that leave it in place.
@@ -159,8 +158,8 @@ def _around_lost(group: Group, curable: Group, lost: Bools, options: Options, wo
 def _capacity(group: Group) -> Floats:
     """Records per second of each member.
 
-    Where none is known, all are equal and twice as fast as the busiest member has to be, so that arrivals alone
-    overload nobody.
+    If none is known, all are equal and twice as fast as the busiest member has to be, so that arrivals alone do not
+    overload it.
     """
     if group.capacity is not None:
         return group.capacity

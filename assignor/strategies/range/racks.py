@@ -41,7 +41,7 @@ def prefer_own_rack(group: Group, racks: Racks, member: Int32s) -> None:
 
 
 def _needs_racks(group: Group, racks: Racks) -> Bools:
-    """T entries: would the rack of a replica change anything for the topic, taken alone."""
+    """T entries: whether racks of replicas matter for the topic on its own."""
     needs = np.zeros(group.topics.n_topics, np.bool_)
     for t in np.nonzero(group.topics.counts)[0].tolist():
         rack = racks.of_member[group.subscriptions.of_topic(t)]
@@ -74,7 +74,7 @@ def _reader_after_reader(match: Bools, rack: Int32s) -> Int32s:
             reader_of[mine] = position
             # A share of base + 1 uses up one of the extras, as a plain range of that size does.
             extras -= len(mine) > base
-            # All up to the last one taken are gone now, for whoever comes next in this rack.
+            # All up to the last one taken are gone for the next members in this rack.
             may_take[own] = may_take[own][np.searchsorted(may_take[own], mine[-1]) + 1 :]
     return reader_of
 

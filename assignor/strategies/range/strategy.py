@@ -30,7 +30,7 @@ def _ranges(group: Group) -> Int32s:
     """The ranges of every topic at once: each subscriber that gets something, as often as it gets something."""
     sets, counts = group.subscriptions, group.topics.counts
     readers = sets.subscriber_counts()
-    # Topics that nobody reads have no range; the 1 only keeps the division defined.
+    # Topics without readers have no range; the 1 only keeps the division defined.
     base, extras = np.divmod(counts, np.maximum(readers, 1))
     # With more subscribers than partitions the last ones get nothing: one row for each range that is not empty.
     n_ranges = np.minimum(readers, counts)

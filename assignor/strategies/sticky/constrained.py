@@ -18,9 +18,9 @@ def assign(group: Group, *, old_claims: OldClaims = "drop") -> Assignment:
     """The target of the group, see `equal.assign_equal`; `handover` says what may be given out when.
 
     Args:
-        group: Who owns what.
-        old_claims: "drop" is the proposal: who comes with an older generation than the newest in the group keeps
-            nothing of what it claims, unless it is fixed. "keep" is what Kafka does since KAFKA-14639: such a claim
+        group: The group with its owners.
+        old_claims: "drop" is the proposal: a member with an older generation than the newest in the group keeps
+            nothing of its claims, unless it is fixed. "keep" is what Kafka does since KAFKA-14639: such a claim
             stands as long as no newer one contradicts it, which moves less.
 
     Raises:

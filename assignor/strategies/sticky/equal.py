@@ -21,7 +21,7 @@ def assign_equal(group: Group) -> Assignment:
     one more gets it.
 
     What is fixed counts first. f is then the level to which the free partitions raise the members that have the fewest
-    fixed ones, by water-filling; whoever has more than f fixed gets nothing else, and closed members stay as they are.
+    fixed ones, by water-filling; members with more than f fixed ones get nothing else, closed members stay as they are.
     The fixed partitions of a member over its quota come first.
 
     The partitions kept are sum(min(o_m, f)) + min(r, members with o_m > f), o_m what member m owns, and no
@@ -54,7 +54,7 @@ def _even(group: Group, placeable: Bools) -> Int32s:
         quota, floor = _quotas_above(group, owned, fixed, n_free=int((placeable & ~fixed).sum()))
     member: Int32s = group.owner.copy()
     member[_over_quota(group, owned, quota, fixed)] = -1
-    # From here on counts are known without counting again: who was above the quota has just the quota.
+    # From here on counts are known without counting again: members above the quota have just the quota.
     kept = np.minimum(owned, quota)
     unowned = group.topics.spread_order(np.nonzero(placeable & (member < 0))[0])
     member[unowned] = _recipients(kept, quota, floor=floor)
@@ -62,7 +62,7 @@ def _even(group: Group, placeable: Bools) -> Int32s:
 
 
 def _dealt(group: Group, quota: Int64s, *, floor: int) -> Int32s | None:
-    """Member of each partition where nobody owns anything; None where it has to be sorted out."""
+    """Member of each partition if no member owns anything; None if the partitions have to be sorted for that."""
     recipients = _recipients(np.zeros(group.n_members, np.int64), quota, floor=floor)
     return group.topics.dealt(recipients, group.takers.subscriber_counts() > 0)
 

@@ -15,7 +15,7 @@ def assign(group: Group) -> Assignment:
 
     Balance comes before stickiness. Equal subscriptions take the linear path, see
     `equal.assign_equal`; `unequal.solver.assign_unequal` has the promises for unequal ones.
-    A partition that two members claim in one generation has no owner: whoever gets it, it counts as a move.
+    A partition that two members claim in one generation has no owner: it counts as a move for any member.
     Racks are ignored. What is fixed stays, and counts are as even as it allows.
 
     Complexity: O(P + N) for equal subscriptions.

@@ -1,5 +1,5 @@
-"""Kafka's ListOffsets, put to each leader by itself: where logs start and end, or why that is not known.
+"""Kafka's ListOffsets, sent to each leader separately: log start and end offsets, or why they are unknown.
 
-Imports sibling modules of `kafka`. Start with `question`, which asks once and decides that a broker is silent;
-`leaders` remembers from question to question whom to ask, and who did not answer.
+Imports sibling modules of `kafka`. Start with `question`, which asks once and decides when a broker counts as silent;
+`leaders` keeps the leaders, and those that did not answer, from one question to the next.
 """

@@ -1,8 +1,8 @@
-"""One Kafka client, and which broker it believes to lead each partition.
+"""One Kafka client, and the leader of each partition as far as it knows.
 
 librdkafka asks for metadata of its own accord only every 15 minutes (`metadata.max.age.ms`). Until then a restarted
 broker answers FENCED_LEADER_EPOCH and an added partition is unknown. A full listing on the same client renews
-leaders and their epochs, so one is made whenever an answer suggests that they are out of date.
+leaders and their epochs, so it follows any answer that suggests that they are out of date.
 """
 
 import time
@@ -17,19 +17,19 @@ from pipeline.kafka.positions import PartitionKey
 
 T = TypeVar("T")
 
-# librdkafka's default, after which it forgets what it was told. Leaders are renewed well before.
+# librdkafka's default, after which it forgets metadata. Leaders are renewed well before.
 _MAX_AGE_MS = 900_000
 _RENEWALS_WITHIN_AGE = 3
 _LEAST_S = 0.001
-# Whose calls are settled by then; a client must not be destroyed by the thread that settles its last call.
+# By then its calls are settled; the thread that settles a client's last call must not destroy the client.
 _RETIRED_FOR_S = 600.0
 
 
 class Replication(NamedTuple):
-    """Where a partition is kept, as the metadata says."""
+    """Leader and replicas of a partition, from the metadata."""
 
     leader_broker: int | None
-    """Broker id; None when it has no leader."""
+    """Broker id; None without a leader."""
     preferred_leader: int | None
     """The first of its replicas."""
     replicas: int
@@ -38,13 +38,13 @@ class Replication(NamedTuple):
 
 @final
 class Leaders:
-    """A client and the leaders it goes by.
+    """A client and the leaders that it knows.
 
     Attributes:
-        listed_at: When leaders were last asked for, whether or not an answer came; s of the monotonic clock.
+        listed_at: Time of the last request for leaders, answered or not; s of the monotonic clock.
         replication: By partition, as old as the leaders are.
-        brokers: Live ones; None before the first answer.
-        silent: Leaders whose time was up before they answered, when they were asked last.
+        brokers: Number of live brokers; None before the first answer.
+        silent: Leaders that did not answer the last request in time.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class Leaders:
         *,
         renew_after_s: float = _MAX_AGE_MS / 1000 / _RENEWALS_WITHIN_AGE,
     ) -> None:
-        """Ask nothing; the client is made when it is needed.
+        """Ask nothing yet; the client is created when it is needed.
 
         Args:
-            make: Makes one.
-            topics: All that will be asked for; none for those of the whole cluster.
+            make: Creates a client.
+            topics: Topics of all later questions; none for all topics of the cluster.
             renew_after_s: Age at which leaders are renewed in any case.
         """
         self._make = make
@@ -78,10 +78,10 @@ class Leaders:
 
     @property
     def admin(self) -> AdminClient:
-        """The client; another one after a broker did not answer it for metadata.
+        """The client; a new one after a broker did not answer a request for metadata.
 
         Raises:
-            KafkaException: It cannot be made, as there is no token to log in with.
+            KafkaException: It cannot be created for lack of a token.
         """
         if self._admin is None:
             self._admin = self._make()
@@ -96,7 +96,7 @@ class Leaders:
         return self.of_any_broker(self._listing, timeout_s=timeout_s)
 
     def _listing(self, admin: AdminClient, timeout_s: float) -> ClusterMetadata:
-        # By its name, a topic that is gone or refused is listed with the reason.
+        # A request by name returns a deleted or forbidden topic with its error.
         found, *others = [admin.list_topics(topic, timeout=timeout_s) for topic in self._topics or (None,)]
         for other in others:
             found.topics |= other.topics
@@ -104,20 +104,20 @@ class Leaders:
         return found
 
     def of_any_broker(self, ask: Callable[[AdminClient, float], T], *, timeout_s: float) -> T:
-        """What `ask` returns; a broker that does not answer costs half of the time, then another one is asked.
+        """Return what `ask` returns; a broker that does not answer costs half of the time, then another one is asked.
 
         Args:
-            ask: Given a client and seconds; raises KafkaException without an answer.
-            timeout_s: For both.
+            ask: Called with a client and a timeout in seconds; raises KafkaException without an answer.
+            timeout_s: For both brokers together.
 
         Raises:
-            KafkaException: The second one did not answer either.
+            KafkaException: The second broker did not answer either.
         """
         ends_at = time.monotonic() + timeout_s
         try:
             return ask(self.admin, timeout_s / 2)
         except KafkaException:
-            # The same client may well ask the same broker again. A new one takes the first that lets it in.
+            # The same client may ask the same broker again. A new one takes the first broker that accepts it.
             other = self._make()
             answer = ask(other, max(_LEAST_S, ends_at - time.monotonic()))
             self._retire()
@@ -131,14 +131,14 @@ class Leaders:
             self._retired.append((now, self._admin))
 
     def doubt(self) -> None:
-        """An answer suggests that leaders have changed: renew them before they are used again."""
+        """Have leaders renewed before their next use, because an answer suggests that they have changed."""
         self._is_doubted = True
 
     def prepare(self, wanted: list[PartitionKey], *, timeout_s: float) -> None:
-        """Renew what is doubted, old, or does not name a partition that is wanted.
+        """Renew leaders that are in doubt or old, or that lack a wanted partition.
 
         Raises:
-            KafkaException: No broker answered, and nothing was known before either.
+            KafkaException: No broker answered, and no leaders were known before.
         """
         is_old = time.monotonic() - self._answered_at > self._renew_after_s
         if not (self._is_doubted or is_old or any(key not in self._leaders for key in wanted)):
@@ -146,24 +146,24 @@ class Leaders:
         if not self._leaders:
             self.relisted(timeout_s=timeout_s)
             return
-        # Known leaders that answer must not lose their time to a broker that does not.
+        # A silent broker must not use up the time of leaders that answer.
         self.renew(timeout_s=timeout_s / 2)
 
     def renew(self, *, timeout_s: float) -> None:
-        """Ask for leaders; without an answer those known before stay, and stay in doubt."""
+        """Request leaders; without an answer the known ones stay, and stay in doubt."""
         try:
             self.relisted(timeout_s=timeout_s)
         except KafkaException:
             self._is_doubted = True
 
     def of(self, key: PartitionKey) -> int | str:
-        """Broker id of the leader, or why there is none to ask."""
+        """Broker id of the leader, or why no leader can be asked."""
         leader = self._leaders.get(key)
         if leader is None:
             return "no broker lists this partition"
         if leader < 0:
             return "the partition has no leader"
-        # One that was lost a moment ago.
+        # It was lost a moment ago.
         return (
             leader
             if leader in self._live
@@ -176,10 +176,10 @@ class Leaders:
         return f"broker {broker} ({address})" if address else f"broker {broker}"
 
     def relisted(self, *, timeout_s: float) -> ClusterMetadata:
-        """Metadata of the topics; leaders are as it says from now on.
+        """Metadata of the topics, from which leaders are then taken.
 
         Raises:
-            KafkaException: No broker answered within `timeout_s`; leaders stay as they were.
+            KafkaException: No broker answered within `timeout_s`; leaders stay the same.
         """
         try:
             metadata = self.listing(timeout_s=timeout_s)
@@ -187,7 +187,7 @@ class Leaders:
             self.listed_at = time.monotonic()
         self._answered_at = self.listed_at
         self._is_doubted = False
-        # A broker that is down is not listed; its address is what an operator looks for.
+        # A broker that is down is not listed, and its address is what an operator needs.
         self._addresses |= {one.id: f"{one.host}:{one.port}" for one in metadata.brokers.values()}
         self._live = frozenset(metadata.brokers)
         self.brokers = len(self._live)
@@ -213,12 +213,12 @@ def _replication(partition: PartitionMetadata) -> Replication:
     )
 
 
-# Workers are reused from batch to batch: a client for each would leave connections and threads behind.
+# Workers serve many batches: a client for each batch would leave connections and threads behind.
 _known: dict[str, Leaders] = {}
 
 
 def leaders_of(properties: dict[str, Any]) -> Leaders:
-    """The one of this process for these properties of librdkafka, whose references are still unresolved."""
+    """The leaders of this process for properties of librdkafka with unresolved references."""
     key = repr(sorted(properties.items()))
     if key not in _known:
         max_age_ms = float(properties.get("metadata.max.age.ms", _MAX_AGE_MS))

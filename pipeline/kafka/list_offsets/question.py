@@ -1,12 +1,12 @@
-"""One question for offsets of many partitions (log start, log end), put to all their leaders at once.
+"""One question about offsets of many partitions (log start, log end), sent to all their leaders at once.
 
-A call of librdkafka's ListOffsets takes time quadratic in its partitions, and it reports a leader that failed as
-offset -1001 without an error. So each call goes to one leader and is small, all calls are under way at the same
-time, and a negative offset is no answer. What is asked for second is asked for after the first was answered.
+A call of librdkafka's ListOffsets takes time quadratic in its partitions, and it reports a failed leader as offset
+-1001 without an error. So each call is small and goes to one leader, all calls are in flight at the same time, and a
+negative offset is no answer. Each further offset of a partition is requested after the one before it was answered.
 
-librdkafka 2.16 looks up the leaders of a call in the thread that makes it, while its own thread runs the timer of the
-call's time-out, and both then free the same object: the process crashes. So no call gets a short time-out, and no
-partition is asked for whose leader the client would have to look up.
+librdkafka 2.16 looks up the leaders of a call in the calling thread, while its own thread runs the timer of the call's
+timeout, and both then free the same object: the process crashes. So no call gets a short timeout, and none is about a
+partition whose leader the client would have to look up.
 """
 
 import time
@@ -26,15 +26,15 @@ from pipeline.kafka.errors import FORBIDDEN
 from pipeline.kafka.list_offsets.leaders import Leaders
 from pipeline.kafka.positions import PartitionKey
 
-# Calls of 200 to 1,000 partitions cost the same for each partition; at 4,000 it is half as much again.
+# Calls of 200 to 1,000 partitions cost the same per partition, calls of 4,000 half as much again.
 _CALL_PARTITIONS = 500
-# What this client needs for a partition on top of the brokers' time: about twice what was measured, and a factor for a
-# busy machine.
+# Time of this client per partition, in addition to that of the brokers: about twice the measured time, and a factor
+# for a busy machine.
 _CLIENT_S_PER_PARTITION = 100e-6
 _BUSY = 5
-# A leader that gave no answer last time gets no more than this, so that it does not hold up every batch.
+# Time of a leader that did not answer the last question, so that it does not delay every batch.
 _SUSPECT_TIMEOUT_S = 1.0
-# librdkafka's own time-out of a call is never shorter; who waits for the call may give it up earlier.
+# librdkafka's own timeout of a call is never shorter; the question may abandon the call earlier.
 _LEAST_TIMEOUT_S = 5.0
 _SETTLED_WITHIN_S = 1.0
 
@@ -42,20 +42,20 @@ Ask: TypeAlias = tuple[OffsetSpec, IsolationLevel]
 
 
 class LeaderAnswer(NamedTuple):
-    """What is known of one partition's log: every offset that was asked for, or why not."""
+    """Every requested offset of one partition, or why they are unknown."""
 
     offsets: tuple[int, ...] | None
-    """In the order in which they were asked for, which is ascending."""
+    """In the order of the requests, which is ascending."""
     observed_at_ms: int
     error: str | None = None
     refusal: KafkaError | None = None
-    """The error, if it is a right that this user does not have."""
+    """The error, if this user lacks a right."""
 
 
 class _Failure(NamedTuple):
     why: str
     doubts_leader: bool
-    """The leader may be another one by now, or have another epoch."""
+    """The leader or its epoch may have changed."""
     may_retry: bool
     refusal: KafkaError | None = None
 
@@ -68,27 +68,24 @@ class _Call:
     is_retry: bool
     timeout_s: float
     known: dict[PartitionKey, tuple[int, ...]]
-    """The offsets that were answered before, as many for each partition."""
+    """Offsets that are known already, as many for each partition."""
     asked_at: float = field(default_factory=time.monotonic)
     futures: dict[PartitionKey, Future[Any]] = field(default_factory=dict)
 
     @property
     def ends_at(self) -> float:
-        """When it is given up."""
+        """When it is abandoned."""
         return self.asked_at + self.timeout_s
 
 
 @final
 class Question:
-    """Asks once; make another for the next time."""
+    """Asks once; each question needs a new one."""
 
     def __init__(self, leaders: Leaders, asks: Sequence[Ask], *, timeout_s: float) -> None:
-        """Prepare, ask nothing.
+        """Prepare the question without asking; the brokers have `timeout_s` for everything.
 
-        Args:
-            leaders: Client and leaders to ask.
-            asks: The offsets wanted of each partition, none lower than the one before it.
-            timeout_s: How long the brokers may take for everything.
+        Of the offsets to request of each partition, none is lower than the one before it.
         """
         self._leaders = leaders
         self._asks = tuple(asks)
@@ -127,7 +124,7 @@ class Question:
         return self._answers
 
     def _give_up(self) -> None:
-        """Wait no longer for calls whose time is up; librdkafka ends them later."""
+        """Abandon calls whose time is up; librdkafka ends them later."""
         now = time.monotonic()
         for call in [one for one in self._open if one.ends_at <= now]:
             self._open.remove(call)
@@ -154,7 +151,7 @@ class Question:
         allowed_s = self._suspect_timeout_s if leader in self._suspects else self._timeout_s
         call = _Call(leader=leader, is_retry=is_retry, timeout_s=min(allowed_s, self._left_s()), known=known)
         if call.timeout_s <= 0:
-            why = f"time was up before {self._leaders.name(leader)} was asked"
+            why = f"no time was left to ask {self._leaders.name(leader)}"
             self._fail(call, dict.fromkeys(known, _Failure(why, doubts_leader=False, may_retry=False)))
             return
         last = next(reversed(known))
@@ -170,12 +167,12 @@ class Question:
             return
         call.futures = {(one.topic, one.partition): future for one, future in futures.items()}
         self._open.add(call)
-        # The client settles the futures of a call together, the last one last.
+        # The client settles all futures of a call together, in their order.
         call.futures[last].add_done_callback(partial(self._settled, call))
 
     def _settled(self, call: _Call, last: Future[Any]) -> None:
         self._done.put((call, clock.now_ms()))
-        # An answer that comes too late still tells that the leader is only slow: it gets its whole time again.
+        # A late answer shows that the leader is only slow: it gets its whole time again.
         if last.exception() is None and last.result().offset >= 0:
             self._leaders.silent.discard(call.leader)
 
@@ -201,7 +198,7 @@ class Question:
             offset = int(future.result(timeout=_SETTLED_WITHIN_S).offset)
         except KafkaException as error:
             return self._refusal(call, error.args[0])
-        except Exception as error:  # noqa: BLE001 - whatever the client says, the row says it
+        except Exception as error:  # noqa: BLE001 - any error of the client goes into the row
             return _Failure(str(error) or type(error).__name__, doubts_leader=True, may_retry=False)
         return offset if offset >= 0 else self._silence(call)
 
@@ -217,7 +214,7 @@ class Question:
         )
 
     def _silence(self, call: _Call) -> _Failure:
-        """The failure of a call without an answer: its time is up, or the client lost the connection."""
+        """Failure of a call without an answer: its time is up, or the client lost the connection."""
         is_late = time.monotonic() >= call.ends_at
         if is_late:
             self._leaders.silent.add(call.leader)
@@ -225,14 +222,14 @@ class Question:
         return _Failure(why, doubts_leader=True, may_retry=not is_late)
 
     def _fail(self, call: _Call, failed: dict[PartitionKey, _Failure]) -> None:
-        """Write down what failed; ask again, once, what another leader or another epoch may mend."""
+        """Record failures; ask once more where another leader or epoch may answer."""
         if any(failure.doubts_leader for failure in failed.values()):
             self._leaders.doubt()
         may_retry = not call.is_retry and self._left_s() > 0
         again = [key for key, failure in failed.items() if may_retry and failure.may_retry]
         self._answers |= {key: _unanswered(failure.why, failure.refusal) for key, failure in failed.items()}
         if again:
-            # Calls that were sent before the listing do not need another one.
+            # Calls from before the listing need no other one.
             if call.asked_at >= self._leaders.listed_at:
                 self._leaders.renew(timeout_s=self._left_s() / 2)
             self._ask(again, is_retry=True)

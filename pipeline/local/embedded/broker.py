@@ -1,4 +1,4 @@
-"""A real Kafka on loopback: one KRaft node that is broker and controller. Several: `cluster`."""
+"""A real Kafka on loopback: one KRaft node that is broker and controller. `cluster` has several nodes."""
 
 import shutil
 import tempfile
@@ -21,7 +21,7 @@ class EmbeddedBroker(KafkaNode):
     """One Kafka 4.2 broker on loopback; a context manager.
 
     Attributes:
-        data_dir: Everything the broker writes.
+        data_dir: Folder of everything that the broker writes.
     """
 
     def __init__(
@@ -33,15 +33,15 @@ class EmbeddedBroker(KafkaNode):
         report: Callable[[str], None] | None = None,
         archive: Path | None = None,
     ) -> None:
-        """Prepare, start nothing.
+        """Prepare the broker without starting it.
 
         Args:
-            data_dir: Folder to keep; a broker that was there before goes on with its data. Without it a
-                temporary one is removed on leaving.
-            port: Port of the broker; without it a free one is chosen at the first start and kept.
-            properties: Server properties that go before those of `server_properties`.
-            report: Told what is downloaded, the first time ever.
-            archive: Where the broker leaves a class data archive when it ends, if it is to make one.
+            data_dir: Folder to keep, whose data an earlier broker may have written; by default a temporary one, which
+                is removed on exit.
+            port: Port of the broker; by default a free one, which is chosen at the first start and kept.
+            properties: Server properties that override those of `server_properties`.
+            report: Called with a line about each download.
+            archive: File for a class data archive, which the broker writes when it exits.
         """
         folder = (data_dir or Path(tempfile.mkdtemp(prefix="lagwise-broker-"))).resolve()
         super().__init__(
@@ -69,18 +69,18 @@ class EmbeddedBroker(KafkaNode):
         """`host:port`, the same through restarts.
 
         Raises:
-            BrokerUnavailableError: No port was chosen yet, since it never started.
+            BrokerUnavailableError: The broker has never started, and has no port yet.
         """
         if self._port is None:
             raise BrokerUnavailableError("the embedded broker has not been started yet")
         return f"{HOST}:{self._port}"
 
     def start(self) -> None:
-        """Start and return when clients can use it; at once when it runs already.
+        """Start the broker, and return when clients can use it; at once if it is running.
 
         Raises:
-            BrokerUnavailableError: It ended, or was not ready in time; the message has its last log lines.
-            MissingDependencyError: No Java, or its jars cannot be had.
+            BrokerUnavailableError: It exited, or was not ready in time; the message has its last log lines.
+            MissingDependencyError: There is no Java, or a jar cannot be downloaded.
         """
         if self.pid is not None:
             return
@@ -99,7 +99,7 @@ class EmbeddedBroker(KafkaNode):
             return
 
     def close(self) -> None:
-        """Stop, and remove the folder if it was a temporary one."""
+        """Stop the broker, and remove a temporary folder."""
         self.stop()
         if self._temporary:
             shutil.rmtree(self.data_dir, ignore_errors=True)

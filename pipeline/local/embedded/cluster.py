@@ -1,10 +1,10 @@
-"""A real Kafka of several KRaft nodes on loopback: brokers, and controllers that are no brokers.
+"""A real Kafka of several KRaft nodes on loopback: brokers, and separate controllers.
 
-    <data_dir>/cluster.json                             its id, and how many nodes it has
-    <data_dir>/controller-101 …  broker-1  broker-2 …   a node each, see `pipeline.local.embedded.node`
+    <data_dir>/cluster.json                             its id, and the numbers of its nodes
+    <data_dir>/controller-101 …  broker-1  broker-2 …   one for each node, see `pipeline.local.embedded.node`
 
-Every broker has two listeners: CLIENT for clients, which may be advertised under the port of something that stands
-in between, and INTERNAL for the other brokers and for whoever wants to go past that.
+Every broker has two listeners: CLIENT for clients, which may be advertised under the port of a proxy, and INTERNAL for
+the other brokers and for clients that bypass the proxy.
 """
 
 import json
@@ -36,7 +36,7 @@ class EmbeddedCluster:
     """Kafka 4.2 brokers 1 to N and controllers from 101 on, on loopback; a context manager.
 
     Attributes:
-        data_dir: Everything the nodes write, a folder each.
+        data_dir: Folder of everything that the nodes write, one folder for each.
     """
 
     def __init__(
@@ -48,16 +48,15 @@ class EmbeddedCluster:
         properties: Mapping[str, str] | None = None,
         advertised_ports: Mapping[int, int] | None = None,
     ) -> None:
-        """Prepare, start nothing.
+        """Prepare the cluster without starting it.
 
         Args:
             nodes: Number of brokers.
             controllers: Number of controllers.
-            data_dir: Folder to keep; a cluster of the same nodes that was there before goes on with its data.
-                Without it a temporary one is removed on leaving.
-            properties: Server properties of all nodes that go before those of `node_properties`.
-            advertised_ports: By broker id, the port that clients are told to connect to where it is not the
-                broker's own but that of a proxy.
+            data_dir: Folder to keep, whose data an earlier cluster of the same nodes may have written; by default a
+                temporary one, which is removed on exit.
+            properties: Server properties of all nodes that override those of `node_properties`.
+            advertised_ports: Advertised port by broker id, where it is that of a proxy.
         """
         self.data_dir = (data_dir or Path(tempfile.mkdtemp(prefix="lagwise-cluster-"))).resolve()
         self._temporary = data_dir is None
@@ -84,7 +83,7 @@ class EmbeddedCluster:
         """Controllers, then brokers, by id.
 
         Raises:
-            BrokerUnavailableError: It never started.
+            BrokerUnavailableError: The cluster has never started.
         """
         if not self._nodes:
             raise BrokerUnavailableError("the embedded cluster has not been started yet")
@@ -106,12 +105,12 @@ class EmbeddedCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """`host:port` of every broker as clients are told, the same through restarts; errors as `nodes`."""
+        """Advertised `host:port` of every broker, the same through restarts; errors as `nodes`."""
         return ",".join(f"{HOST}:{broker.advertised_port}" for broker in self.brokers)
 
     @property
     def internal_servers(self) -> str:
-        """`host:port` of every broker for those that go past the proxies; errors as `nodes`."""
+        """`host:port` of every broker for clients that bypass proxies; errors as `nodes`."""
         return ",".join(f"{HOST}:{broker.internal_port}" for broker in self.brokers)
 
     @property
@@ -120,11 +119,11 @@ class EmbeddedCluster:
         return self.nodes[0].cluster_id
 
     def start(self) -> None:
-        """Start the nodes that do not run and return when every broker knows all brokers.
+        """Start the nodes that are not running, and return when every broker knows all brokers.
 
         Raises:
-            BrokerUnavailableError: A node ended, or was not ready in time; or the folder is that of other nodes.
-            MissingDependencyError: No Java, or its jars cannot be had.
+            BrokerUnavailableError: A node exited, or was not ready in time; or the folder is that of other nodes.
+            MissingDependencyError: There is no Java, or a jar cannot be downloaded.
         """
         if self._nodes:
             self._start(self._nodes)
@@ -142,13 +141,13 @@ class EmbeddedCluster:
                 return
 
     def stop(self) -> None:
-        """End all nodes as an operator would. Data and ports stay."""
-        # A broker asks a controller to move its leaders elsewhere before it ends.
+        """Stop all nodes as an operator would. Data and ports stay."""
+        # Before it exits, a broker asks a controller to move its leaders elsewhere.
         _together(ClusterNode.stop, [node for node in self._nodes if node.role == "broker"])
         _together(ClusterNode.stop, self._nodes)
 
     def close(self) -> None:
-        """Stop, and remove the folder if it was a temporary one."""
+        """Stop the cluster, and remove a temporary folder."""
         if self._temporary:
             _together(_kill, self._nodes)
             shutil.rmtree(self.data_dir, ignore_errors=True)
@@ -176,7 +175,7 @@ class EmbeddedCluster:
         new = [node for node in nodes if node.pid is None]
         try:
             _together(ClusterNode.begin, new)
-            # Controllers come first: without one no broker gets ready.
+            # Controllers come first: without one, no broker gets ready.
             for node in new:
                 node.wait_until_ready()
             _wait_until_known([node for node in nodes if node.role == "broker"])
@@ -185,7 +184,7 @@ class EmbeddedCluster:
             raise
 
     def _given_cluster_id(self) -> str:
-        """The id that belongs to the folder; a new folder is given one, written down before it is used."""
+        """The id in the folder; a new folder gets one, which is stored before its first use."""
         brokers, controllers = self._size
         file = self.data_dir / _SHAPE_FILE
         wanted = {"brokers": brokers, "controllers": controllers}
@@ -203,7 +202,7 @@ class EmbeddedCluster:
 
 
 def _wait_until_known(brokers: Sequence[ClusterNode]) -> None:
-    """Return when every broker that answers clients knows all that run."""
+    """Return when every running broker answers and knows all of them."""
     probes = [BrokerProbe(broker.internal_port) for broker in brokers]
     wanted = {broker.node_id for broker in brokers}
     deadline = time.monotonic() + _KNOWN_WITHIN_S
@@ -214,13 +213,13 @@ def _wait_until_known(brokers: Sequence[ClusterNode]) -> None:
 
 
 def _together(action: Callable[[ClusterNode], None], nodes: Sequence[ClusterNode]) -> None:
-    """Do it to all nodes at the same time; return, or raise the first error, when all are done."""
+    """Run the action on all nodes at the same time; raise the first error when all are done."""
     with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
         list(pool.map(action, nodes))
 
 
 def _kill(node: ClusterNode) -> None:
-    # It may have ended by itself.
+    # It may have exited by itself.
     with suppress(BrokerUnavailableError, ProcessLookupError):
         node.kill()
     node.stop()

@@ -1,4 +1,4 @@
-"""What the nodes of an embedded cluster are started with: ids, ports, folders, server.properties."""
+"""Settings of the nodes of an embedded cluster: ids, ports, folders, server.properties."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,20 +7,20 @@ from typing import Literal
 
 from pipeline.local.embedded.config import HOST, common_properties, free_ports
 
-# Far enough from the brokers' ids that no bench of many brokers reaches them.
+# Far enough above the ids of brokers for benchmarks with many brokers.
 _FIRST_CONTROLLER_ID = 101
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
-    """What one node is started with.
+    """Settings of one node.
 
     Attributes:
         node_id: Kafka's id of the node: brokers count from 1, controllers from 101.
-        role: Nodes have one role only, so that no broker takes a controller down with it.
-        port: Where it listens: a broker for clients, a controller for the other nodes.
-        advertised_port: The port that a broker tells clients to connect to; otherwise as `port`.
-        internal_port: Where a broker listens for the other brokers; of a controller, its port.
+        role: Each node has one role only, so that no broker takes a controller down with it.
+        port: Port of its listener: of a broker for clients, of a controller for the other nodes.
+        advertised_port: Port that a broker advertises to clients; of a controller, its port.
+        internal_port: Port of a broker's listener for the other brokers; of a controller, its port.
     """
 
     node_id: int
@@ -30,7 +30,7 @@ class NodeSettings:
     internal_port: int
 
     def data_dir(self, folder: Path) -> Path:
-        """Folder of the node in that of the cluster."""
+        """Folder of the node in the folder of the cluster."""
         return folder / f"{self.role}-{self.node_id}"
 
 
@@ -40,9 +40,9 @@ def choose_settings(
     """Settings of all nodes on free ports, controllers first.
 
     Args:
-        brokers: How many.
-        controllers: How many.
-        advertised_ports: By broker id, where it is not the port that the broker listens on.
+        brokers: Number of brokers.
+        controllers: Number of controllers.
+        advertised_ports: Advertised port by broker id, where it is not the port of the listener.
 
     Raises:
         OSError: No port was free.
@@ -78,7 +78,7 @@ def node_properties(
     return {
         "process.roles": node.role,
         "node.id": str(node.node_id),
-        # Static voters, not dynamic ones: their ports may differ the next time the same data is used.
+        # Static voters, not dynamic ones: their ports may differ when the data is used again.
         "controller.quorum.voters": ",".join(voters),
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",

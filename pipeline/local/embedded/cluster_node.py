@@ -9,7 +9,7 @@ from pipeline.local.embedded.node import KafkaNode
 from pipeline.local.embedded.probe import BrokerProbe
 
 _HEAP_MB = 256
-# The last line that Kafka logs of a start; of a controller, when it leads the quorum or follows who leads.
+# The last log line of a start; of a controller, when it leads the quorum or follows the leader.
 _STARTED = "Kafka Server started"
 
 
@@ -20,9 +20,9 @@ class ClusterNode(KafkaNode):
     Attributes:
         node_id: Kafka's id of the node.
         role: `broker` or `controller`.
-        port: Where it listens: a broker for clients, a controller for the other nodes.
-        advertised_port: The port that a broker tells clients to connect to; otherwise as `port`.
-        internal_port: Where a broker listens for the other brokers; of a controller, its port.
+        port: Port of its listener: of a broker for clients, of a controller for the other nodes.
+        advertised_port: Port that a broker advertises to clients; of a controller, its port.
+        internal_port: Port of a broker's listener for the other brokers; of a controller, its port.
     """
 
     def __init__(
@@ -33,13 +33,13 @@ class ClusterNode(KafkaNode):
         properties: Mapping[str, str],
         cluster_id: str,
     ) -> None:
-        """Prepare, start nothing.
+        """Prepare the node without starting it.
 
         Args:
             settings: Id, role and ports.
-            folder: That of the cluster.
+            folder: Folder of the cluster.
             properties: All server properties.
-            cluster_id: What it becomes part of if its folder is new.
+            cluster_id: Cluster that a new folder becomes part of.
         """
         super().__init__(
             name=f"{settings.role} {settings.node_id} of the embedded cluster",
@@ -56,34 +56,34 @@ class ClusterNode(KafkaNode):
         self._new_cluster_id = cluster_id
 
     def start(self) -> None:
-        """Start and return when clients, or the other nodes, can use it; at once when it runs already.
+        """Start the node, and return when clients, or the other nodes, can use it; at once if it is running.
 
-        A broker can be used once a controller knows it, so at least one controller has to run.
+        A broker is ready when a controller knows it, so at least one controller has to run.
 
         Raises:
-            BrokerUnavailableError: It ended, or was not ready in time; the message has its last log lines.
-            MissingDependencyError: No Java, or its jars cannot be had.
+            BrokerUnavailableError: It exited, or was not ready in time; the message has its last log lines.
+            MissingDependencyError: There is no Java, or a jar cannot be downloaded.
         """
         if self.pid is None:
             self.begin()
             self.wait_until_ready()
 
     def begin(self) -> None:
-        """Start it and do not wait until it can be used.
+        """Start the node without waiting until it is ready.
 
         Raises:
             BrokerUnavailableError: The process could not be started.
-            MissingDependencyError: No Java, or its jars cannot be had.
+            MissingDependencyError: There is no Java, or a jar cannot be downloaded.
         """
         self.stop()
         self._prepare(self._properties, cluster_id=self._new_cluster_id)
         self._launch()
 
     def wait_until_ready(self) -> None:
-        """Return when it can be used.
+        """Return when it is ready.
 
         Raises:
-            BrokerUnavailableError: It ended, or was not ready in time; the message has its last log lines.
+            BrokerUnavailableError: It exited, or was not ready in time; the message has its last log lines.
         """
         if self.role == "broker":
             probe = BrokerProbe(self.internal_port)

@@ -1,4 +1,4 @@
-"""What an embedded Kafka is started with: jars, ports, server.properties, log4j2.properties."""
+"""Settings of an embedded Kafka: jars, ports, server.properties, log4j2.properties."""
 
 import secrets
 import socket
@@ -8,8 +8,8 @@ from pathlib import Path
 KAFKA = ("org.apache.kafka:kafka_2.13:4.2.0", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3")
 HOST = "127.0.0.1"
 
-# Below the ports that Linux (32768 up) and macOS (49152 up) give to outgoing connections. A client that keeps
-# connecting while the broker is away could otherwise get the broker's port as its own, and hold it.
+# Below the ports of outgoing connections in Linux (32768 up) and macOS (49152 up). Otherwise a client that keeps
+# connecting while the broker is down could get the broker's port as its own, and hold it.
 _PORTS = range(20_000, 32_000)
 _PORT_TRIES = 200
 _FULLY_REPLICATED = 3
@@ -33,7 +33,7 @@ rootLogger.appenderRef.file.ref = file
 
 
 def free_port(avoid: frozenset[int] = frozenset()) -> int:
-    """A loopback port that nobody listens on at this moment.
+    """A loopback port that has no listener at present.
 
     Raises:
         OSError: None of many tried was free.
@@ -46,7 +46,7 @@ def free_port(avoid: frozenset[int] = frozenset()) -> int:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """A number of different ports, each as from `free_port`.
+    """This number of different ports, each as from `free_port`.
 
     Raises:
         OSError: None of many tried was free.
@@ -59,7 +59,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # As Java does: connections of a broker that just stopped do not count.
+        # As in Java: connections of a broker that has just stopped do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
@@ -75,7 +75,7 @@ def server_properties(
     return {
         "process.roles": "broker,controller",
         "node.id": "1",
-        # A static voter, not a dynamic one: its port may differ the next time the same data is used.
+        # A static voter, not a dynamic one: its port may differ when the data is used again.
         "controller.quorum.voters": f"1@{HOST}:{controller_port}",
         "controller.listener.names": "CONTROLLER",
         "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
@@ -89,7 +89,7 @@ def server_properties(
 def common_properties(data_dir: Path, *, brokers: int) -> dict[str, str]:
     """Properties of every node of a cluster with this number of brokers."""
     replicas = str(min(3, brokers))
-    # Of three replicas one may be missing; of two or one, none could be if two had to be in sync.
+    # One of three replicas may be missing; with two or fewer, none could be missing if two had to be in sync.
     in_sync = "2" if brokers >= _FULLY_REPLICATED else "1"
     return {
         "log.dirs": str(data_dir / "kafka"),
@@ -99,9 +99,9 @@ def common_properties(data_dir: Path, *, brokers: int) -> dict[str, str]:
         "share.coordinator.state.topic.replication.factor": replicas,
         "share.coordinator.state.topic.min.isr": in_sync,
         "group.initial.rebalance.delay.ms": "0",
-        # Followers of confluent-kafka take plans only where no group is migrated online; Kafka's default is to do so.
+        # Followers of confluent-kafka take plans only without online migration of groups, which is Kafka's default.
         "group.consumer.migration.policy": "disabled",
-        # A topic that was deleted stays deleted though a consumer still asks for it.
+        # A deleted topic stays deleted although a consumer still asks for it.
         "auto.create.topics.enable": "false",
         # The default of 128 MB is a quarter of the heap.
         "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
@@ -109,7 +109,7 @@ def common_properties(data_dir: Path, *, brokers: int) -> dict[str, str]:
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """The properties as Java reads them, sorted."""
+    """The properties in the format of Java, sorted."""
     return "".join(f"{key}={_escaped(value)}\n" for key, value in sorted(properties.items()))
 
 

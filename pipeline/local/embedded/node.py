@@ -2,10 +2,10 @@
 
     <data_dir>/server.properties  log4j2.properties   written at every start
     <data_dir>/server.log                             Kafka's log, at most three files of 10 MB
-    <data_dir>/java.log                               what Java itself prints
+    <data_dir>/java.log                               output of Java itself
     <data_dir>/kafka/                                 the node's data
 
-A watchdog process stands between the two, so that no node outlives the process that started it.
+A watchdog process between the two makes sure that no node outlives the process that started it.
 """
 
 import base64
@@ -34,14 +34,14 @@ _PORT_TAKEN = re.compile(r"Address already in use|BindException|Socket server fa
 
 
 class PortTakenError(BrokerUnavailableError):
-    """Somebody took the port between choosing and listening."""
+    """Another process took the port before the node could listen on it."""
 
 
 class KafkaNode(ABC):
     """The process of one node, which can be stopped, killed, paused and started again on the same data.
 
     Attributes:
-        data_dir: Everything the node writes.
+        data_dir: Folder of everything that the node writes.
     """
 
     def __init__(
@@ -53,14 +53,15 @@ class KafkaNode(ABC):
         report: Callable[[str], None] | None,
         archive: Path | None = None,
     ) -> None:
-        """Prepare, start nothing.
+        """Prepare the node without starting it.
 
         Args:
-            name: What error messages call it.
-            data_dir: Folder of this node; a node that was there before goes on with its data.
-            heap_mb: Largest heap of the Java process.
-            report: Told what is downloaded, the first time ever.
-            archive: Where it leaves a class data archive when it ends; without it, it takes the one that is there.
+            name: Its name in error messages.
+            data_dir: Folder of this node, whose data an earlier node may have written.
+            heap_mb: Maximum heap of the Java process.
+            report: Called with a line about each download.
+            archive: File for a class data archive, which the node writes when it exits; by default it uses an
+                existing archive.
         """
         self.data_dir = data_dir
         self._name = name
@@ -72,12 +73,12 @@ class KafkaNode(ABC):
 
     @property
     def pid(self) -> int | None:
-        """Process id of the Java process; null while it does not run."""
+        """Process id of the Java process; None while it is not running."""
         return self._pid if self._watchdog is not None and self._watchdog.poll() is None else None
 
     @property
     def cluster_id(self) -> str:
-        """Kafka's id of the cluster in this folder, given when it was formatted.
+        """Kafka's id of the cluster in this folder, which formatting has set.
 
         Raises:
             BrokerUnavailableError: The folder holds no cluster yet.
@@ -90,15 +91,15 @@ class KafkaNode(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Start and return when it can be used; at once when it runs already.
+        """Start the node, and return when it is ready; at once if it is running.
 
         Raises:
-            BrokerUnavailableError: It ended, or was not ready in time; the message has its last log lines.
-            MissingDependencyError: No Java, or its jars cannot be had.
+            BrokerUnavailableError: It exited, or was not ready in time; the message has its last log lines.
+            MissingDependencyError: There is no Java, or a jar cannot be downloaded.
         """
 
     def stop(self) -> None:
-        """End it as an operator would: SIGTERM, then SIGKILL if it takes too long. Data and port stay."""
+        """Stop it as an operator would: SIGTERM, then SIGKILL if it takes too long. Data and port stay."""
         if self._watchdog is None:
             return
         with self._watchdog as process:
@@ -113,20 +114,20 @@ class KafkaNode(ABC):
         self.start()
 
     def kill(self) -> None:
-        """End it as a power cut would: SIGKILL."""
+        """Stop it as a power cut would: SIGKILL."""
         self._signal(signal.SIGKILL)
         self.stop()
 
     def pause(self) -> None:
-        """Freeze it: connections stay open and nothing answers."""
+        """Freeze it: connections stay open, and it does not answer."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on after `pause`."""
+        """Continue it after `pause`."""
         self._signal(signal.SIGCONT)
 
     def _prepare(self, properties: Mapping[str, str], *, cluster_id: str) -> None:
-        """Write what it is started with; a new folder becomes part of the cluster with this id."""
+        """Write its configuration; a new folder becomes part of the cluster with this id."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
         self._properties_file.write_text(properties_text(properties), encoding="utf-8")
         self._log4j2.write_text(LOG4J2.format(directory=self.data_dir), encoding="utf-8")
@@ -134,12 +135,12 @@ class KafkaNode(ABC):
             self._format(cluster_id)
 
     def _launch(self) -> None:
-        """Start the process, which has to be prepared, and do not wait until it can be used."""
+        """Start the prepared process without waiting until it is ready."""
         command = [
             *(*self._java(archive=self._archive), f"-Dlog4j2.configurationFile={self._log4j2}"),
             *("kafka.Kafka", str(self._properties_file)),
         ]
-        # Lines of an earlier run would be taken for this one's.
+        # Lines of an earlier run would be mistaken for lines of this one.
         (self.data_dir / "server.log").unlink(missing_ok=True)
         with (self.data_dir / "java.log").open("w", encoding="utf-8") as output:
             self._watchdog = subprocess.Popen(
@@ -148,7 +149,7 @@ class KafkaNode(ABC):
                 stdout=subprocess.PIPE,
                 stderr=output,
                 text=True,
-                # Ctrl-C goes to the whole foreground group; the node ends when its owner says so.
+                # Ctrl-C signals the whole foreground group; the node ends when its owner stops it.
                 start_new_session=True,
             )
         first_line = self._watchdog.stdout.readline() if self._watchdog.stdout else ""
@@ -158,7 +159,7 @@ class KafkaNode(ABC):
         self._pid = int(first_line)
 
     def _wait_until(self, is_up: Callable[[], bool]) -> None:
-        """Return when it is up; one that is not in time is stopped."""
+        """Return when it is up; stop it if it is not in time."""
         try:
             self._watch(is_up, time.monotonic() + _READY_WITHIN_S)
         except BaseException:
@@ -204,7 +205,7 @@ class KafkaNode(ABC):
         os.kill(pid, number)
 
     def _log(self) -> str:
-        """What Kafka and Java logged since the last start."""
+        """Log lines of Kafka and Java since the last start."""
         files = (self.data_dir / "server.log", self.data_dir / "java.log")
         return "\n".join(file.read_text(encoding="utf-8").rstrip() for file in files if file.is_file())
 
@@ -216,5 +217,5 @@ class KafkaNode(ABC):
 
 
 def new_cluster_id() -> str:
-    """A random id in the form that Kafka gives clusters."""
+    """A random cluster id in Kafka's form."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")

@@ -1,4 +1,4 @@
-"""Whether an embedded broker answers, and which brokers it knows."""
+"""Probe of an embedded broker: whether it answers, and the brokers that it knows."""
 
 import socket
 
@@ -12,14 +12,14 @@ class BrokerProbe:
     """Asks the broker on one loopback port for the brokers of its cluster."""
 
     def __init__(self, port: int) -> None:
-        """Connect to nothing yet: a client that is refused once waits too long before it tries again."""
+        """Do not connect yet: a client waits too long after a refused connection."""
         self._port = port
         self._admin: AdminClient | None = None
 
     def broker_ids(self, cluster_id: str) -> frozenset[int]:
-        """Ids of the live brokers of this very cluster; empty while it does not answer.
+        """Ids of the live brokers of this cluster; empty while the broker does not answer.
 
-        Another process may listen on the port, hence the cluster id.
+        The cluster id tells it from another process on the port.
         """
         if self._admin is None:
             if not _accepts(self._port):

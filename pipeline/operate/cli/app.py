@@ -1,7 +1,7 @@
 """The command `lagwise`: one module per subcommand, loaded when it is called.
 
-So the help and the reading commands start in a fraction of a second: Spark and the Kafka clients, which take
-seconds, are loaded by the commands that need them.
+So the help and the reading commands start in a fraction of a second: only commands that need Spark or a Kafka client,
+which take seconds, load them.
 """
 
 import os
@@ -23,7 +23,7 @@ COMMANDS = {
     "history": "Lag as it was, oldest first: over a span of time, or at one moment.",
     "rebalances": "Changes of groups, oldest first: over a span of time, or the groups as they were at one moment.",
     "quarantine": "Records that could not be read, with the reason, newest first. Bytes are hexadecimal.",
-    "sql": "Ask the tables in Spark SQL, as they are or were: one statement, a script on stdin, or at a prompt.",
+    "sql": "Query the tables in Spark SQL, as they are or were: one statement, a script on stdin, or at a prompt.",
     "doctor": "Why is a group not listed, planned or followed, or behind? Without GROUP: which are in trouble?",
     "control": "Read the control topic.",
     "pause": "Publish no plan for a group until `lagwise resume`.",
@@ -36,7 +36,7 @@ COMMANDS = {
     "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",
     "explain": "Explain an assignment: what moves, why, and what each move gains, for cases as of `lagwise assign`.",
     "serve": "Answer HTTP from the tables: a page, JSON, /metrics for Prometheus, probes; until Ctrl-C.",
-    "health": "Say in one line whether the stream lives and keeps its tables up to date, for probes, cron and Nagios.",
+    "health": "Print in one line whether the stream is alive and its tables up to date, for probes, cron and Nagios.",
     "backup": "Copy the tables into a new folder, whole and of one moment, while the stream goes on.",
     "config": "Check a configuration.",
     "broker": "Run an Apache Kafka broker on this machine until Ctrl-C.",
@@ -68,13 +68,13 @@ def load_command(name: str) -> Any:
 
 
 class _LazyCommands(TyperGroup):
-    """Commands that are loaded when called, and expected errors as one line and exit status 1."""
+    """Loads commands when they are called; prints expected errors as one line, with exit status 1."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # click's signature
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:  # noqa: ARG002  # click's signature
-        # The list in `--help` needs names and first lines only.
+        # `--help` needs only names and first lines.
         return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -132,7 +132,7 @@ def main() -> None:
     """Run the command; every failure ends in one line and exit status 1."""
     try:
         app()
-    # The last resort of a command line: a traceback helps who develops it, a line helps who uses it.
+    # The last resort of a command line: a traceback helps its developers, a line helps its users.
     except Exception as error:
         if _wants_traceback():
             raise

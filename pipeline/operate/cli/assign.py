@@ -24,23 +24,17 @@ def known_strategy(name: str) -> str:
 StrategyName: TypeAlias = Annotated[
     str,
     typer.Option(
-        "--strategy",
-        "-s",
-        metavar="NAME",
-        callback=known_strategy,
-        help=f"One of: {', '.join(STRATEGIES)}.",
+        "--strategy", "-s", metavar="NAME", callback=known_strategy, help=f"One of: {', '.join(STRATEGIES)}."
     ),
 ]
 
 
-def assign(
-    strategy_name: StrategyName,
-) -> None:
+def assign(strategy_name: StrategyName) -> None:
     """Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.
 
     Example: lagwise assign --strategy lag-aware < assignor/cases/examples/lag-aware.json
 
-    Exit status: 0 all cases were assigned, 1 some could not be (its line says why), 2 wrong usage.
+    Exit status: 0 all cases were assigned, 1 some could not be assigned (their lines have the cause), 2 wrong usage.
     """
     raise typer.Exit(run_lines(sys.stdin, _write, strategy_name=strategy_name, clock=time.perf_counter))
 

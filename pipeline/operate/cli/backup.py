@@ -1,4 +1,4 @@
-"""`lagwise backup`: a copy of the tables, to go back to."""
+"""`lagwise backup`: a copy of the tables, for a restore."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,10 +12,7 @@ from pipeline.tables.backup import back_up
 
 def backup(
     folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FOLDER", help="New folder for the copy, on this machine.", show_default=False
-        ),
+        Path, typer.Argument(metavar="FOLDER", help="New folder for the copy, on this machine.")
     ],
     *,
     tables: TablesOption = None,
@@ -26,9 +23,9 @@ def backup(
     Example: lagwise backup /backup/lagwise-2026-11-22 --config conf/lagwise.toml
 
     The folder can be read like the tables (--tables), and is what a driver starts on after a restore: see
-    deploy/docs/upgrading.md. The checkpoint is not in it and is not needed. The copy has to be done within
+    deploy/docs/upgrading.md. It has no checkpoint, and needs none. The copy has to be complete within
     tables.retention_hours, after which maintenance removes replaced files.
-    Exit status: 0 copied, 1 it cannot be, 2 wrong usage.
+    Exit status: 0 copied, 1 not copied, 2 wrong usage.
     """
     source = find(tables, config)
     with progress(f"copying the tables under {source.tables.root}"):

@@ -1,4 +1,4 @@
-"""`lagwise broker`: a Kafka to try things on, of one node or of several."""
+"""`lagwise broker`: a Kafka for experiments, with one node or several."""
 
 import signal
 import time
@@ -33,14 +33,8 @@ def broker(
         typer.Option(
             min=1,
             max=100,
-            help="Number of brokers. A single one is its own controller; several have separate controllers and "
+            help="Number of brokers. A single one is its own controller; several have a separate controller and "
             "internal topics with up to three replicas, so that any broker can be killed or frozen.",
-        ),
-    ] = 1,
-    controllers: Annotated[
-        int,
-        typer.Option(
-            min=1, max=9, help="Number of controllers of several brokers, each a process of its own."
         ),
     ] = 1,
 ) -> None:
@@ -55,9 +49,7 @@ def broker(
                 "several brokers choose free ports; leave out --port", param_hint="--port"
             )
         else:
-            _run_several(
-                EmbeddedCluster(nodes=nodes, controllers=controllers, data_dir=data, properties=properties)
-            )
+            _run_several(EmbeddedCluster(nodes=nodes, data_dir=data, properties=properties))
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
 
@@ -83,7 +75,7 @@ def _run_several(cluster: EmbeddedCluster) -> None:
 
 
 def _wait_for_the_last(running: list[ClusterNode]) -> None:
-    """Return never; a node that was killed is not started again, and the others go on without it."""
+    """Wait until the last node ends. A killed node is not restarted, and the others go on without it."""
     while running:
         time.sleep(_LOOK_EVERY_S)
         for node in [node for node in running if node.pid is None]:

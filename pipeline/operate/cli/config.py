@@ -1,4 +1,4 @@
-"""`lagwise config check`: the effective configuration, and what is risky about it."""
+"""`lagwise config check`: the effective configuration and its risks."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ from pipeline.operate.output import note
 
 config = typer.Typer(no_args_is_help=True, add_completion=False, help="Check a configuration.")
 
-# Tables of free properties, which may hold secrets.
+# Tables of arbitrary properties, which may hold secrets.
 _FREE_TABLES = (("kafka", "properties"), ("kafka", "java"), ("tables", "storage_options"), ("spark",))
 
 
@@ -29,9 +29,7 @@ def check(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]",
-            help="Configuration; default LAGWISE_CONFIG, else conf/lagwise.toml.",
-            show_default=False,
+            metavar="[FILE]", help="Configuration; default LAGWISE_CONFIG, else conf/lagwise.toml."
         ),
     ] = None,
     *,
@@ -39,24 +37,17 @@ def check(
         int | None,
         typer.Option(
             min=1,
-            help="Partitions that groups read, counted once for each group; prints what that many need.",
-            show_default=False,
+            help="Partitions that groups read, counted once for each group; prints their requirements.",
         ),
     ] = None,
     logs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Partitions of topics; by default a third of --partitions.", show_default=False
-        ),
+        int | None, typer.Option(min=1, help="Partitions of topics; by default a third of --partitions.")
     ] = None,
     commits: Annotated[float, typer.Option(min=0, help="Commits/s of all groups.", show_default=False)] = 0.0,
     cores: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            max=1000,
-            help="Cores of all executors of a Spark cluster; predicts a batch on them.",
-            show_default=False,
+            min=1, max=1000, help="Cores of all executors of a Spark cluster; predicts a batch on them."
         ),
     ] = None,
     largest: Annotated[
@@ -64,21 +55,20 @@ def check(
         typer.Option(
             min=1,
             help=f"Partitions of the largest group, which one task folds; for --cores, by default {GROUP_ROWS}.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Print the effective configuration of FILE, with defaults filled in and secrets masked, and what it can take.
+    """Print the effective configuration of FILE, with defaults filled in and secrets masked, and its capacity.
 
     Example: lagwise config check conf/lagwise.toml --partitions 300000 --commits 60000
 
-    What it can take is reckoned from figures measured on two cores, and stands in comments: the output is TOML.
+    Its capacity is computed from figures measured on two cores, and printed as comments: the output is TOML.
     With --cores it also predicts a batch on that many cores of a Spark cluster, from tasks measured on one core.
     Warnings go to stderr. The command connects to nothing.
     Exit status: 0 the configuration can be used, 1 it cannot (`lagwise run` would refuse it), 2 wrong usage.
     """
     loaded = load(find_config(file))
-    # Whether executors get the code shows only where the driver is started.
+    # Only the start of the driver decides whether executors get the code.
     check_places(loaded.tables, master=loaded.spark.get("spark.master", "local[*]"), ships_code=True)
     asked = _asked(partitions, logs, commits)
     _check_largest(largest, cores)
@@ -92,7 +82,7 @@ def check(
 
 
 def _effective(loaded: Config) -> dict[str, Any]:
-    """Every setting that is in force, secrets masked."""
+    """All effective settings, with secrets masked."""
     settings = loaded.model_dump(exclude_none=True)
     for *outer, name in _FREE_TABLES:
         table = settings[outer[0]] if outer else settings
@@ -103,7 +93,7 @@ def _effective(loaded: Config) -> dict[str, Any]:
 
 
 def _asked(partitions: int | None, logs: int | None, commits: float) -> list[Cluster]:
-    """The cluster that somebody asks about, if any."""
+    """The cluster of the options, if they name one."""
     size = partitions or logs
     if size is not None:
         return [_cluster(size, logs, commits)]
@@ -119,7 +109,7 @@ def _check_largest(largest: int | None, cores: int | None) -> None:
         raise typer.BadParameter("--largest needs --cores: without them nothing is predicted")
     if largest < GROUP_ROWS:
         raise typer.BadParameter(
-            f"--largest {largest}: the other groups are reckoned with {GROUP_ROWS} partitions each, as they were "
+            f"--largest {largest}: the other groups count as {GROUP_ROWS} partitions each, as they were "
             f"measured; give {GROUP_ROWS} or more, or leave it out"
         )
 
@@ -129,10 +119,10 @@ def _cluster(partitions: int, logs: int | None, commits: float) -> Cluster:
 
 
 def _reckoned(loaded: Config, clusters: Iterable[Cluster]) -> str:
-    """Comments of TOML: what it takes, by size of the cluster."""
+    """TOML comments on the costs, by size of the cluster."""
     lines = [
         "",
-        "# What it takes, by partitions of groups and of topics. Reckoned from figures measured on two cores, at",
+        "# Requirements by partitions of groups and of topics. Computed from figures measured on two cores, at",
         "# 10,000, 100,000 and 1,000,000; not measured with this configuration (deploy/docs/performance.md).",
     ]
     for one in clusters:
@@ -149,10 +139,10 @@ def _reckoned(loaded: Config, clusters: Iterable[Cluster]) -> str:
 
 
 def _predicted(clusters: Iterable[Cluster], cores: int, largest: int) -> str:
-    """Comments of TOML: what executors would buy, by size of the cluster."""
+    """TOML comments on the gain of executors, by size of the cluster."""
     lines = [
         "",
-        f"# What {cores} cores of a Spark cluster would buy: predicted from tasks measured on one core, for batches",
+        f"# Prediction for {cores} cores of a Spark cluster, from tasks measured on one core, for batches",
         "# with a new commit of every partition and plans for all groups, log offsets apart (deploying-spark.md).",
     ]
     for one in clusters:
@@ -166,12 +156,12 @@ def _predicted(clusters: Iterable[Cluster], cores: int, largest: int) -> str:
 
 
 def _toml(table: Mapping[str, Any], name: str = "", heading: str = "") -> Iterator[str]:
-    """`table` as TOML lines: its own keys first, or they would belong to the table before them."""
+    """`table` as TOML lines: its own keys first, or they would belong to the previous table."""
     if heading:
         yield f"\n{heading}"
     for key, value in table.items():
         if not _is_table(value):
-            # JSON's strings, numbers, booleans and arrays of them are TOML's too.
+            # JSON's strings, numbers, booleans and arrays are valid in TOML.
             yield f"{_key(key)} = {json.dumps(value)}"
     for key, value in table.items():
         if not _is_table(value):

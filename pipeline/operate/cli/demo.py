@@ -1,4 +1,4 @@
-"""`lagwise demo`: everything at work on this machine, nothing to set up."""
+"""`lagwise demo`: the whole system on this machine, without any setup."""
 
 import logging
 from pathlib import Path
@@ -19,12 +19,10 @@ log = logging.getLogger(__name__)
 
 def demo(
     seconds: Annotated[
-        float | None,
-        typer.Option(min=0, help="End this many seconds after the first batch.", show_default=False),
+        float | None, typer.Option(min=0, help="End this many seconds after the first batch.")
     ] = None,
     json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", dir_okay=False, help="Write a summary.", show_default=False),
+        Path | None, typer.Option("--json", metavar="FILE", dir_okay=False, help="Write a summary.")
     ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep tables and broker data; without it only the plot is kept.")
@@ -60,7 +58,7 @@ def _run(folder: Folder, *, seconds: float | None) -> Summary:
             raise
         except Exception as error:
             log.exception("the demo failed")
-            # What Java throws has hundreds of lines.
+            # Errors of Java have hundreds of lines.
             raise PipelineError(str(error).partition("\n")[0]) from error
 
 

@@ -23,9 +23,7 @@ _COLUMNS = tuple(
 def doctor(
     group: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[GROUP]", help="Consumer group; default: all of them, and the job.", show_default=False
-        ),
+        typer.Argument(metavar="[GROUP]", help="Consumer group; default: all of them, and the job."),
     ] = None,
     *,
     output: FormatOption = "table",
@@ -55,7 +53,7 @@ def doctor(
 
 
 def _tell(findings: Sequence[Finding]) -> None:
-    """Say in a line what stands above, and end with the status that goes with it."""
+    """Summarise the findings in a line, and exit with their status."""
     levels = [found.level for found in findings]
     counts = {level: levels.count(level) for level in ("problem", "unknown")}
     note(f"{counts['problem']} problem(s), {counts['unknown']} unknown")
@@ -70,7 +68,7 @@ def _age_s(found: Finding, now: datetime) -> float | None:
 
 
 def _lines(found: Finding, now: datetime) -> list[str]:
-    """A finding for people: level, question, cause and age; below it what to do."""
+    """A finding as text: level, question, cause and age, and below them what to do."""
     indent = " " * 18
     lines = [f"{found.level:<8} {found.question:<8} {plain(found.cause)}  [{_age(found, now)}]"]
     return [*lines, f"{indent}do: {plain(found.todo)}"] if found.todo else lines

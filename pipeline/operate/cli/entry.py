@@ -1,4 +1,4 @@
-"""The script `lagwise`: it is installed for consumers as well, who have none of the packages that commands need."""
+"""The script `lagwise`, which is also installed for consumers, without the packages that commands need."""
 
 import sys
 
@@ -6,7 +6,7 @@ from pipeline.operate.extras import remedy
 
 
 def main() -> None:
-    """Run the command, or say in one line what to install for it."""
+    """Run the command, or print in one line what to install for it."""
     try:
         from pipeline.operate.cli.app import main as run  # noqa: PLC0415 - an extra, which may be missing
     except ModuleNotFoundError as error:

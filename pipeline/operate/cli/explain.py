@@ -1,4 +1,4 @@
-"""`lagwise explain`: what a strategy does with a case, in words and tables, without any cluster."""
+"""`lagwise explain`: the answer of a strategy to a case in words and tables, without any cluster."""
 
 import json
 import sys
@@ -14,13 +14,13 @@ from assignor.evaluation.drain.words import time_in_words
 from assignor.strategies.names import LAG_STICKY
 from assignor.strategies.registry import strategy
 from pipeline.operate.cli.assign import StrategyName
-from pipeline.operate.output import NONE, Column, Row, note, plain, show
+from pipeline.operate.output import NONE, Column, Row, note, partition_text, plain, show
 
 _GROUP = "(group)"
 
 
 def _time(name: str) -> Callable[[Row], str]:
-    """A cell with a time; unknown without a capacity."""
+    """A cell with a time, which is unknown without a capacity."""
 
     def cell(row: Row) -> str:
         if row["capacity"] is None:
@@ -31,7 +31,7 @@ def _time(name: str) -> Callable[[Row], str]:
 
 
 def _bound(row: Row) -> str:
-    """A cell with the bound that no assignment can beat; only the group has one."""
+    """A cell with the lower bound of the drain time, which only the group has."""
     return _time("drain_s_bound")(row) if row["member"] == _GROUP else ""
 
 
@@ -41,7 +41,7 @@ def _record_seconds(row: Row) -> str:
 
 
 def _sooner(row: Row) -> str:
-    """A cell with the time by which the move lets the group drain sooner."""
+    """A cell with the time by which the group drains sooner due to the move."""
     if row["saves_record_s"] is None:
         return NONE
     with_s, without_s = row["drain_s_after"], row["drain_s_without"]
@@ -51,10 +51,6 @@ def _sooner(row: Row) -> str:
         return "never without"
     sooner_s = without_s - with_s
     return time_in_words(sooner_s) if sooner_s >= 0 else f"-{time_in_words(-sooner_s)}"
-
-
-def _place(row: Row) -> str:
-    return f"{plain(row['topic'])}-{row['partition']}"
 
 
 _MEMBERS = (
@@ -68,7 +64,7 @@ _MEMBERS = (
     Column(header="BOUND", name="drain_s_bound", cell=_bound, is_number=True),
 )
 _MOVES = (
-    Column(header="MOVE", name="partition", cell=_place),
+    Column(header="MOVE", name="partition", cell=partition_text),
     Column(header="FROM", name="from"),
     Column(header="TO", name="to"),
     Column(header="LAG", name="lag", is_number=True),
@@ -90,7 +86,7 @@ def explain(
     Example: lagwise explain < assignor/cases/examples/lag-sticky.json
 
     BOUND is a time that no assignment can beat. SOONER-BY is the time that the group would lose without that move.
-    Exit status: 0 all cases were explained, 1 some could not be (stderr says why), 2 wrong usage.
+    Exit status: 0 all cases were explained, 1 some could not be explained (see stderr), 2 wrong usage.
     """
     tell = _tell if output == "table" else _tell_json
     failed = False

@@ -18,20 +18,22 @@ def health(
     *,
     live: Annotated[
         bool,
-        typer.Option("--live", help="Ask only whether the driver lives: 1 becomes 0. For liveness probes."),
+        typer.Option(
+            "--live", help="Check only whether the driver is alive: 1 becomes 0. For liveness probes."
+        ),
     ] = False,
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Say in one line whether the stream lives and keeps its tables up to date, for probes, cron and Nagios.
+    """Print in one line whether the stream is alive and its tables up to date, for probes, cron and Nagios.
 
     Example: lagwise health --config conf/lagwise.toml || mail -s lagwise ann
 
-    It is judged by what the driver writes: a heartbeat every 5 s, and the newest batch. What is older than three
-    triggers, and than 15 s, is too old. On an object store there are no heartbeats: a driver that waits for Kafka
-    looks like a dead one after ten triggers; ask its own port (health.port).
-    Exit status: 0 ok, 1 warning: it lives, and Kafka is unavailable, the start is not over or groups are provisional,
-    2 critical: no driver lives, or one waits for somebody to help (also wrong usage), 3 it cannot be told.
+    The verdict rests on the driver's heartbeat, every 5 s, and on the newest batch. Either is too old after three
+    triggers, and at least 15 s. On an object store there are no heartbeats: after ten triggers, a driver that
+    waits for Kafka looks like a dead one; ask its own port (health.port).
+    Exit status: 0 ok, 1 warning: it is alive, but Kafka is unavailable, it is starting, or groups are provisional,
+    2 critical: no driver is alive, or one waits for an operator (also wrong usage), 3 unknown.
     """
     try:
         source = find(tables, config)

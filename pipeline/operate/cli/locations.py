@@ -1,11 +1,11 @@
-"""Locations of tables and configuration: options that commands share."""
+"""Locations of tables and configuration: the options of commands."""
 
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,69 +18,41 @@ from pipeline.tables.reading import Tables
 DEFAULT_CONFIG = "conf/lagwise.toml"
 DEMO_TABLES = ".lagwise/demo/tables"
 
-TablesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--tables",
-        metavar="DIR",
-        help="Folder or URL of the tables; default LAGWISE_TABLES.",
-        show_default=False,
-    ),
-]
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help=f"Configuration that names the tables; default LAGWISE_CONFIG, else {DEFAULT_CONFIG}, else the demo's.",
-        show_default=False,
-    ),
-]
-SeveralTablesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tables",
-        metavar="DIR",
-        help="Folder or URL of the tables; default LAGWISE_TABLES. Repeated: several clusters.",
-        show_default=False,
-    ),
-]
-SeveralConfigsOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="Configuration that names the tables; default LAGWISE_CONFIG, else "
-        f"{DEFAULT_CONFIG}, else the demo's. Repeated: several clusters.",
-        show_default=False,
-    ),
-]
-StreamConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help=f"Configuration of the stream; default LAGWISE_CONFIG, else {DEFAULT_CONFIG}.",
-        show_default=False,
-    ),
-]
+
+def _tables(more: str = "") -> Any:
+    help_ = f"Folder or URL of the tables; default LAGWISE_TABLES.{more}"
+    return typer.Option("--tables", metavar="DIR", help=help_)
+
+
+def _config(what: str, more: str) -> Any:
+    help_ = f"Configuration {what}; default LAGWISE_CONFIG, else {DEFAULT_CONFIG}{more}"
+    return typer.Option("--config", metavar="FILE", help=help_)
+
+
+_ELSE = ", else the demo's."
+_SEVERAL = " Repeated: several clusters."
+TablesOption = Annotated[str | None, _tables()]
+ConfigOption = Annotated[Path | None, _config("that names the tables", _ELSE)]
+SeveralTablesOption = Annotated[list[str] | None, _tables(_SEVERAL)]
+SeveralConfigsOption = Annotated[list[Path] | None, _config("that names the tables", _ELSE + _SEVERAL)]
+StreamConfigOption = Annotated[Path | None, _config("of the stream", ".")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
-    """Tables and the configuration of the stream that writes them (defaults when only a folder is known)."""
+    """Tables and the configuration of the stream that writes them, or defaults if only a folder is known."""
 
     tables: Tables
     config: Config
     is_configured: bool
-    """A file gave the configuration."""
+    """The configuration is from a file."""
 
 
 def find(tables: str | None, config: Path | None) -> TableSource:
-    """The tables that options, environment or working directory name, in this order.
+    """The tables from options, environment or working directory, in this order.
 
     Raises:
-        ConfigError: None of them names one, or the configuration cannot be used.
+        ConfigError: None of them names tables, or the configuration cannot be used.
     """
     root = tables or (None if config else os.environ.get("LAGWISE_TABLES"))
     file = config or _path_of(os.environ.get("LAGWISE_CONFIG"))
@@ -93,7 +65,7 @@ def find(tables: str | None, config: Path | None) -> TableSource:
 def find_several(tables: Sequence[str], configs: Sequence[Path]) -> list[TableSource]:
     """The tables of one cluster, as `find`, or of several: by their roots, or by the configurations of their jobs.
 
-    With several roots, a configuration says how all are shown, and what Kafka it reaches for its own root alone.
+    With several roots, a configuration applies to the display of all, but its Kafka cluster only to its own root.
 
     Raises:
         ConfigError: See `find`; or roots and several configurations are given, or one twice.
@@ -125,7 +97,7 @@ def _place(root: str) -> str:
 
 
 def find_config(config: Path | None) -> Path:
-    """The configuration that option, environment or working directory name; it may not exist."""
+    """Path of the configuration from option, environment or working directory; it may not exist."""
     return config or _path_of(os.environ.get("LAGWISE_CONFIG")) or Path(DEFAULT_CONFIG)
 
 
@@ -141,7 +113,7 @@ def _source(root: str, config: Config, *, is_configured: bool) -> TableSource:
 def _in_working_directory() -> Iterator[TableSource]:
     if Path(DEFAULT_CONFIG).is_file():
         settings = load(DEFAULT_CONFIG)
-        # A clone always has this file; that the stream ran with it shows in the folder it names.
+        # A clone always has this file; the folder that it names exists only if the stream ran with it.
         if "://" in settings.tables.root or Path(settings.tables.root).is_dir():
             yield _source(settings.tables.root, settings, is_configured=True)
     if Path(DEMO_TABLES).is_dir():

@@ -28,18 +28,11 @@ from pipeline.tables.reading import Tables
 def serve(
     *,
     host: Annotated[
-        str | None,
-        typer.Option("--host", help="Address to listen on; default serve.host.", show_default=False),
+        str | None, typer.Option("--host", help="Address to listen on; default serve.host.")
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(
-            "--port",
-            min=0,
-            max=65_535,
-            help="Port; default serve.port. 0 takes any that is free.",
-            show_default=False,
-        ),
+        typer.Option("--port", min=0, max=65_535, help="Port; default serve.port. 0 takes any that is free."),
     ] = None,
     tables: SeveralTablesOption = None,
     config: SeveralConfigsOption = None,
@@ -55,8 +48,8 @@ def serve(
     /metrics has the names of kafka-lag-exporter and kafka_exporter, so that their dashboards and rules go on, and
     lagwise's own: plans, members, capacity (deploy/docs/metrics.md). Table serve.metrics of the configuration says
     which groups, topics and names, and how many series at most.
-    /healthz: 200 while this process answers. /readyz: 200 while the stream keeps the tables up to date, or else 503
-    and why.
+    /healthz: 200 while this process answers. /readyz: 200 while the stream keeps the tables up to date, otherwise 503
+    with the cause.
     Several clusters: repeat --config, one file for each job, and [serve] of the first applies; or repeat
     --tables, where orders can only be given for the cluster of a --config. Each row, link and sample then names its
     cluster, and one whose tables cannot be read leaves the others as they are.
@@ -76,25 +69,20 @@ def serve(
 
 
 def deployment(source: TableSource, serve: ServeConfig, *, is_one: bool) -> Deployment:
-    """One of the clusters that are shown.
-
-    Args:
-        source: Its tables.
-        serve: How the process answers.
-        is_one: No other is shown.
+    """A cluster on the page; `is_one` if there is no other.
 
     Raises:
         ConfigError: See `desk_of`.
         MissingDependencyError: See `desk_of`.
     """
     config = source.config.model_copy(update={"serve": serve})
-    # With several clusters, Kafka is known only where the job's own file says so.
+    # With several clusters, Kafka is known only from the job's own file.
     desk = desk_of(source.tables, config) if is_one or source.is_configured else None
     return Deployment(tables=source.tables, config=config, desk=desk)
 
 
 def read_token_of(config: Config) -> str | None:
-    """What a reader must know; None where nothing is set.
+    """The token of readers; None if none is set.
 
     Raises:
         ConfigError: The token cannot be read, is too short, or approves as well.
@@ -117,7 +105,7 @@ def _resolved(name: str, reference: str) -> str:
 
 
 def _tell_who_may_read(config: ServeConfig) -> None:
-    """Say what follows from an address that others reach."""
+    """Print the consequences of an address that other hosts can reach."""
     if is_loopback(config.host):
         return
     if not config.hosts and not config.origins:
@@ -125,11 +113,11 @@ def _tell_who_may_read(config: ServeConfig) -> None:
             f"serve.hosts names no host: on {config.host} the page answers under addresses alone, and 421 under names"
         )
     if not config.read_token:
-        note(f"serve.read_token is not set: whoever reaches {config.host} can read everything")
+        note(f"serve.read_token is not set: anyone who reaches {config.host} can read everything")
 
 
 def _tell_what_is_left_out(found: Sequence[TableSource]) -> None:
-    """Say which settings of further files do not apply."""
+    """Print which settings of further files do not apply."""
     first = found[0].config.serve
     for one in found[1:]:
         serve = one.config.serve
@@ -144,17 +132,17 @@ def _tell_what_is_left_out(found: Sequence[TableSource]) -> None:
 
 
 def desk_of(tables: Tables, config: Config) -> Desk | None:
-    """Where orders of the page are taken; None where no token is set.
+    """The desk for orders of the page; None if no token is set.
 
     Raises:
         ConfigError: The token cannot be read, or is too short.
-        MissingDependencyError: There is no Kafka client to write orders with.
+        MissingDependencyError: The Kafka client is missing.
     """
     if not config.serve.token:
         return None
     token = _resolved("serve.token", config.serve.token)
     try:
-        # A page that is only read needs no client.
+        # A read-only page needs no client.
         from pipeline.operate.cli.orders.approval import approve_plan  # noqa: PLC0415
         from pipeline.operate.cli.orders.standing import stand  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -164,7 +152,4 @@ def desk_of(tables: Tables, config: Config) -> Desk | None:
             "serve.token: orders on the page need the package confluent-kafka: pip install 'lagwise[confluent]'"
         ) from None
 
-    def approve(group: str, *, plan: str, reason: str, by: str) -> None:
-        approve_plan(tables, config, group, plan=plan, reason=reason, by=by)
-
-    return Desk(token=token, approve=approve, stand=partial(stand, config))
+    return Desk(token=token, approve=partial(approve_plan, tables, config), stand=partial(stand, config))

@@ -1,4 +1,4 @@
-"""`lagwise sql`: any question to the tables, in Spark SQL."""
+"""`lagwise sql`: queries of the tables in Spark SQL."""
 
 import sys
 from typing import Annotated
@@ -18,8 +18,7 @@ def sql(
         str | None,
         typer.Argument(
             metavar="[STATEMENT]",
-            help="Statements with ; between them. Without any, they are read from stdin, or asked for at a prompt.",
-            show_default=False,
+            help="Statements with ; between them. Without any, they are read from stdin, or typed at a prompt.",
         ),
     ] = None,
     *,
@@ -27,7 +26,7 @@ def sql(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Ask the tables in Spark SQL, as they are or were: one statement, a script on stdin, or at a prompt.
+    """Query the tables in Spark SQL, as they are or were: one statement, a script on stdin, or at a prompt.
 
     Example: lagwise sql "SELECT group_id, sum(lag) AS lag FROM partition_lag GROUP BY group_id"
 

@@ -1,16 +1,21 @@
-"""Times as people write them on the command line."""
+"""Times on the command line."""
 
 import re
 from datetime import datetime, timedelta, timezone
+from typing import Annotated
 
 import typer
+
+SinceOption = Annotated[
+    str, typer.Option(metavar="TIME", help="Start: 15m, 1h or 7d ago, or a date or time.")
+]
 
 _AGO = re.compile(r"(\d+)([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_time(text: str, *, now: datetime) -> datetime:
-    """The moment `text` names: `90s`, `15m`, `1h` or `7d` before `now`, or an ISO 8601 date or time.
+    """The time of a text: `90s`, `15m`, `1h` or `7d` before `now`, or an ISO 8601 date or time.
 
     A date or time without an offset is in UTC.
 
@@ -21,7 +26,7 @@ def parse_time(text: str, *, now: datetime) -> datetime:
     try:
         if ago:
             return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        # Python 3.10 does not read the Z that every log writes.
+        # Python 3.10 cannot read the Z of log files.
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except (ValueError, OverflowError):
         raise typer.BadParameter(

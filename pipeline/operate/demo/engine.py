@@ -1,4 +1,4 @@
-"""Spark and the job within the demo: started alongside the broker, ended without leaving a JVM."""
+"""Spark and the job of the demo: started together with the broker, and ended with their JVM."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.config.model import Config
 from pipeline.config.secret_values import resolve
-from pipeline.operate.demo.background import in_background
+from pipeline.operate.background import in_background
 from pipeline.run.job import Job
 from pipeline.run.query import Report
 from pipeline.run.session import build_session
@@ -20,7 +20,7 @@ _JVM_GONE_WITHIN_S = 5.0
 
 
 class Engine:
-    """A Spark session, and a job in it once the broker is there."""
+    """A Spark session, and a job in it once the broker runs."""
 
     def __init__(self, settings: Mapping[str, str], *, jars: tuple[Path, ...]) -> None:
         """Start Spark; `session` is done when it runs."""
@@ -31,12 +31,12 @@ class Engine:
         self._running: Future[None] | None = None
 
     def run(self, config: Config, *, on_batch: Callable[[Report], None]) -> None:
-        """Run the job; pyspark sets a signal handler of its own unless this is not the main thread."""
+        """Run the job in a thread, since pyspark sets a signal handler of its own in the main one."""
         self._job = Job(config, on_batch=on_batch)
         self._running = in_background(self._job.run)
 
     def check(self) -> None:
-        """Raise what the job has ended with, if it has ended.
+        """Raise the error of the job if it has ended.
 
         Raises:
             PipelineError: It failed; the message is the line that says why.
@@ -45,13 +45,13 @@ class Engine:
             self._running.result()
 
     def stop(self) -> None:
-        """Let the batch at hand finish and stop the stream."""
+        """Stop the stream after the current batch."""
         if self._job and self._running:
             self._job.stop.set()
             wait([self._running], timeout=_STOPPED_WITHIN_S)
 
     def close(self) -> None:
-        """Stop Spark, wherever it is by now, and return when its JVM is gone."""
+        """Stop Spark, even if it is still starting, and return when its JVM has ended."""
         wait([self.session], timeout=_STOPPED_WITHIN_S)
         if self.session.done() and not self.session.exception():
             _end(self.session.result())
@@ -59,7 +59,7 @@ class Engine:
 
 def _end(session: SparkSession) -> None:
     gateway = session.sparkContext._gateway  # noqa: SLF001 - pyspark has no public way to end its JVM
-    # After a signal to the whole process group the JVM is gone; what py4j says to that has many types.
+    # After a signal to the whole process group the JVM is gone, for which py4j has many types of errors.
     with suppress(Exception):
         session.stop()
     if gateway is None:

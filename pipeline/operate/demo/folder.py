@@ -1,9 +1,9 @@
-"""Where the demo writes, all of it below the working directory.
+"""Files of the demo, all of them below the working directory.
 
 .lagwise/lagwise-demo.html   the plot of the newest demo, which stays
 
-.lagwise/demo/lagwise.toml   the configuration it runs with, for the other commands
-.lagwise/demo/demo.log       what the stream, Spark, Java and the Kafka clients have to say
+.lagwise/demo/lagwise.toml   its configuration, for the other commands
+.lagwise/demo/demo.log       logs of the stream, Spark, Java and the Kafka clients
 .lagwise/demo/tables/        the Delta tables and the stream's checkpoint
 .lagwise/demo/broker/        the broker's data
 .lagwise/demo/spark/         Spark's scratch space
@@ -22,7 +22,7 @@ from pipeline.errors import ConfigError
 ROOT = Path(".lagwise/demo")
 
 TEMPLATE = Path(__file__).with_name("demo.toml")
-"""What the demo sets; the address of its broker is filled in."""
+"""Configuration of the demo, with the address of its broker to be filled in."""
 
 _ADDRESS = "localhost:9092"
 
@@ -45,17 +45,17 @@ class Folder:
 
     @property
     def log(self) -> Path:
-        """Everybody's log."""
+        """The log of all processes."""
         return self.root / "demo.log"
 
     @property
     def plot(self) -> Path:
-        """The plot, which is not removed with the folder."""
+        """The plot, which outlives the folder."""
         return self.root.parent / "lagwise-demo.html"
 
     @property
     def config(self) -> Path:
-        """The configuration, once it is written."""
+        """The configuration, after `write_config`."""
         return self.root / "lagwise.toml"
 
     def write_config(self, bootstrap: str) -> None:
@@ -66,10 +66,10 @@ class Folder:
 
 @contextmanager
 def occupied(*, keep: bool) -> Iterator[Folder]:
-    """An empty folder that nobody else uses meanwhile; removed on leaving unless `keep` or something failed.
+    """An empty folder, locked for the body; it is removed on exit unless `keep` is set or the body failed.
 
     Raises:
-        ConfigError: A demo is running here already.
+        ConfigError: Another demo is running here.
     """
     ROOT.parent.mkdir(exist_ok=True)
     place = os.open(ROOT.parent, os.O_RDONLY)

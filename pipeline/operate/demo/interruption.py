@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends the demo in order, the second at once."""
+"""Ctrl-C and SIGTERM: the first signal ends the demo in order, the second at once."""
 
 import os
 import signal
@@ -15,9 +15,9 @@ _LOOK_EVERY_S = 0.2
 
 @contextmanager
 def ended_by_signals(tidy: Callable[[], object]) -> Iterator[Event]:
-    """An event that the first signal sets. A second one calls `tidy` and ends this process at once.
+    """An event that the first signal sets. A second signal calls `tidy` and ends this process at once.
 
-    That leaves nothing running: consumers, Spark and the broker's watchdog end when their stdin closes.
+    Nothing keeps running: consumers, Spark and the broker's watchdog end when their stdin closes.
     """
     asked = Event()
 
@@ -36,10 +36,10 @@ def ended_by_signals(tidy: Callable[[], object]) -> Iterator[Event]:
 
 
 def is_done(work: Future[Any], asked: Event) -> bool:
-    """Wait until the work is done, or the end was asked for; which of the two it is.
+    """Wait until the work is done or a signal has come; return whether it is done.
 
     Raises:
-        Exception: What the work has raised.
+        Exception: The error of the work.
     """
     while not work.done() and not asked.wait(_LOOK_EVERY_S):
         pass

@@ -1,7 +1,7 @@
-"""Partitions that changed hands by plans, according to the acknowledgements of the members that follow.
+"""Partitions that plans have moved, according to the acknowledgements of following members.
 
-Members that hand over within a generation say so of each partition. Those whose leader assigns the plan say that
-they have applied it, and the plan says what that has moved.
+Members that hand over within a generation acknowledge each partition. Members whose leader assigns the plan acknowledge
+the plan as a whole, which has the moves.
 """
 
 import re
@@ -22,10 +22,10 @@ from pipeline.config.model import ControlConfig
 
 _AT_ONCE = 500
 _BROKERS_SUFFIX = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-"""A broker makes a member id from the client id and a UUID."""
+"""A broker derives a member id from the client id and a UUID."""
 
 _HandOver: TypeAlias = tuple[str, int, str, int, int]
-"""Group, generation, topic, partition, and which hand-over of it in this generation."""
+"""Group, generation, topic, partition, and the number of its hand-over in this generation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +41,11 @@ class Move:
     to_client: str
     """Client id."""
     at: datetime
-    """When it was taken, by the clock of its new owner."""
+    """When the new owner took it, by its own clock."""
 
 
 class Moves:
-    """Pairs releases with takes, and applied plans with what they move; each counts once, however often it is said."""
+    """Pairs releases with takes, and applied plans with their moves; repeated acknowledgements count once."""
 
     def __init__(self) -> None:
         self._plans: dict[tuple[str, int], ControlRecord] = {}
@@ -56,13 +56,13 @@ class Moves:
         self._counted: set[tuple[str, int, str]] = set()
 
     def feed(self, acks: Iterable[AnyAck], plans: Iterable[ControlRecord] = ()) -> tuple[Move, ...]:
-        """The moves that these acknowledgements complete, or these plans explain."""
+        """Moves that these acknowledgements or plans complete."""
         self._plans.update({(plan.group, plan.epoch): plan for plan in plans})
         handed_over = [move for ack in acks if (move := self._move(ack))]
         return (*handed_over, *self._explained())
 
     def _explained(self) -> Iterator[Move]:
-        """Moves to members that have applied plans, of groups whose members do not hand over."""
+        """Moves to members that have applied plans, in groups whose members do not hand over."""
         for key, ack in self._applied.items():
             plan = self._plans.get((ack.group, ack.epoch))
             if plan is None or key in self._counted or ack.group in self._hands_over:
@@ -107,21 +107,21 @@ def client_of(member_id: str) -> str:
 
 
 class MovesReader:
-    """Reads the acks topic and the control topic of the demo from their beginnings, without waiting."""
+    """Reads the acks topic and the control topic of the demo from their beginnings, without blocking."""
 
     def __init__(self, bootstrap: str, topics: ControlConfig) -> None:
-        """Connect; the topics are there, with a partition each."""
+        """Connect; the topics must exist, with one partition each."""
         self._consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "lagwise-demo"})
         self._acks_topic = topics.acks_topic
         self._consumer.assign([TopicPartition(topic, 0, 0) for topic in (topics.acks_topic, topics.topic)])
         self._moves = Moves()
 
     def read(self) -> tuple[Move, ...]:
-        """The moves completed since the call before."""
+        """The moves completed since the previous call."""
         received, plans = list[AnyAck](), list[ControlRecord]()
         for message in self._consumer.consume(_AT_ONCE, 0):
             key, value = message.key(), message.value()
-            # What cannot be read is for the stream's quarantine; the view goes on.
+            # Unreadable records go to the stream's quarantine; the view continues.
             if message.error() is None and key is not None and value is not None:
                 with suppress(DecodeError):
                     if message.topic() == self._acks_topic:

@@ -1,17 +1,15 @@
-"""The page of the demo: a process next to the driver, as `lagwise serve` would be."""
+"""The page of the demo: a process next to the driver, like `lagwise serve`."""
 
 import subprocess
 from concurrent.futures import Future
-from contextlib import suppress
 from pathlib import Path
 from typing import final
 
 from pipeline.child_python import module_command
 from pipeline.errors import MissingDependencyError
-from pipeline.operate.demo.background import in_background
+from pipeline.operate.background import in_background
+from pipeline.operate.demo.processes.launcher import end
 from pipeline.operate.extras import lacking
-
-_STOPPED_WITHIN_S = 6.0
 
 
 @final
@@ -22,7 +20,7 @@ class Page:
         """Start it.
 
         Raises:
-            MissingDependencyError: It needs packages that are not there.
+            MissingDependencyError: Packages are missing.
         """
         why = lacking("serve")
         if why is not None:
@@ -38,7 +36,7 @@ class Page:
         self._is_told = False
 
     def news(self) -> str | None:
-        """Its address, once, as soon as it answers; or that it has ended before it did."""
+        """Its address, once, as soon as it answers, or a remark that it ended before that."""
         if self._is_told or not self._address.done():
             return None
         self._is_told = True
@@ -46,12 +44,7 @@ class Page:
 
     def close(self) -> None:
         """End it."""
-        if self._process.stdin:
-            self._process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_STOPPED_WITHIN_S)
-        self._process.kill()
-        self._process.wait()
+        end([self._process])
         if self._process.stdout:
             self._process.stdout.close()
 

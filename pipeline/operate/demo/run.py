@@ -2,13 +2,12 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from contextlib import ExitStack, closing, suppress
 from datetime import datetime, timezone
 from queue import Empty, SimpleQueue
 from threading import Event
-from typing import Protocol
 
 from rich.console import Console
 
@@ -17,11 +16,11 @@ from pipeline.errors import BrokerUnavailableError, MissingDependencyError
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.embedded.config import KAFKA
 from pipeline.local.jars import resolve, resolve_for_spark
+from pipeline.operate.background import in_background
 from pipeline.operate.demo import interruption
-from pipeline.operate.demo.background import in_background
 from pipeline.operate.demo.engine import Engine
 from pipeline.operate.demo.folder import TEMPLATE, Folder
-from pipeline.operate.demo.moves import Move, MovesReader
+from pipeline.operate.demo.moves import MovesReader
 from pipeline.operate.demo.page import Page
 from pipeline.operate.demo.processes.java import make_jar
 from pipeline.operate.demo.processes.launcher import Processes, create_stream_topics
@@ -38,9 +37,9 @@ from pipeline.tables.reading import Tables
 
 _LOOK_EVERY_S = 0.2
 _BROKER = {
-    # A task of each batch reads each of them.
+    # Each of them takes a task of each batch.
     "offsets.topic.num.partitions": "4",
-    # Members that come at the same time join one generation instead of one each.
+    # Members that start at the same time join one generation instead of one each.
     "group.initial.rebalance.delay.ms": "1000",
 }
 
@@ -50,36 +49,11 @@ _ALL = Scenario(
 )
 
 
-class View(Protocol):
-    """What shows the demo."""
-
-    def phase(self, text: str) -> AbstractContextManager[None]:
-        """Show that something that takes time is being done, while the body runs."""
-
-    def open(self) -> AbstractContextManager[None]:
-        """Get ready for batches, while the body runs."""
-
-    def show_page(self, address: str) -> None:
-        """Where the page is."""
-
-    def show(self, report: Report, snapshot: Snapshot) -> None:
-        """One finished batch."""
-
-    def show_moves(self, moves: Sequence[Move]) -> None:
-        """Partitions that have just changed hands, at least one."""
-
-
 class DemoRun:
     """One run of the demo in its folder."""
 
     def __init__(self, folder: Folder, console: Console, *, seconds: float | None) -> None:
-        """Start nothing.
-
-        Args:
-            folder: Where everything goes; empty.
-            console: Where the view is drawn.
-            seconds: How long to go on after the first batch; None is until Ctrl-C.
-        """
+        """Start nothing; the demo is to end `seconds` after its first batch, or at Ctrl-C if that is None."""
         self._folder = folder
         self._console = console
         self._seconds = seconds
@@ -88,12 +62,12 @@ class DemoRun:
         self._plans_until: datetime | None = None
         self._batch_seconds: list[float] = []
         self._timeline = Timeline(_ALL, began_at=datetime.now(tz=timezone.utc))
-        self._view: View = (
+        self._view: Screen | Lines = (
             Screen(console, tables=folder.tables, log=folder.log) if console.is_terminal else Lines(console)
         )
 
     def run(self) -> Summary:
-        """Start everything, watch, end everything, and sum up.
+        """Start everything, show it, end everything, and return the summary.
 
         Raises:
             PipelineError: Something could not be started, or ended by itself.
@@ -112,7 +86,7 @@ class DemoRun:
         return self._sum_up()
 
     def _has_started(self, broker: EmbeddedBroker, engine: Engine, asked: Event) -> bool:
-        """Whether Kafka and Spark run, rather than that the end was asked for meanwhile."""
+        """Wait for Kafka and Spark; return whether they run, or a signal has come before."""
         with self._view.phase("starting Kafka and Spark (about 15 s)"):
             for one in (in_background(broker.start), engine.session):
                 interruption.is_done(one, asked)
@@ -127,17 +101,17 @@ class DemoRun:
             create_stream_topics(self._bootstrap, config)
             moves = cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control)))
             running = cleanup.enter_context(ExitStack())
-            started = [running.enter_context(Processes(self._bootstrap, BESIDE))]
+            started = [running.enter_context(closing(Processes(self._bootstrap, BESIDE)))]
         reports: SimpleQueue[Report] = SimpleQueue()
 
         def on_batch(report: Report) -> None:
-            # Here, as the batch during which the end comes is never shown.
+            # Counted here, since the last batch is never shown.
             self._batch_seconds.append(report.seconds)
             reports.put(report)
 
         engine.run(config, on_batch=on_batch)
         jar = in_background(make_jar)
-        # The stream stops before the consumers do, so that the tables show them at work.
+        # The stream stops before the consumers, so that the tables show running ones.
         cleanup.callback(engine.stop)
 
         def meanwhile() -> None:
@@ -157,9 +131,9 @@ class DemoRun:
         if report is None:
             return
         with self._view.phase("starting groups that follow, and their control groups that do not"):
-            started.append(running.enter_context(Processes(self._bootstrap, PAIRED)))
+            started.append(running.enter_context(closing(Processes(self._bootstrap, PAIRED))))
             if self._has_made(jar, asked):
-                started.append(running.enter_context(Processes(self._bootstrap, JAVA)))
+                started.append(running.enter_context(closing(Processes(self._bootstrap, JAVA))))
             self._timeline = Timeline(_ALL, began_at=datetime.now(tz=timezone.utc))
         until_s = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
         with self._view.open():
@@ -168,7 +142,7 @@ class DemoRun:
                 report = _next(reports, asked, meanwhile, until_s=until_s)
 
     def _has_made(self, jar: Future[None], asked: Event) -> bool:
-        """Whether there is a jar for the group in Java; what is missing is said."""
+        """Wait for the jar of the group in Java; return whether it exists, or print what is missing."""
         try:
             return interruption.is_done(jar, asked)
         except MissingDependencyError as error:
@@ -176,7 +150,7 @@ class DemoRun:
             return False
 
     def _page(self, cleanup: ExitStack) -> Page | None:
-        """What serves the page until the end; None where its packages are missing, which is told."""
+        """The page until the end of the demo; None, with a remark, if its packages are missing."""
         try:
             return cleanup.enter_context(closing(Page(self._folder.config)))
         except MissingDependencyError as error:
@@ -216,7 +190,7 @@ class DemoRun:
 def _next(
     reports: "SimpleQueue[Report]", asked: Event, meanwhile: Callable[[], None], *, until_s: float
 ) -> Report | None:
-    """The next batch; None when the end was asked for or the time is up. `meanwhile` is done several times a second."""
+    """The next batch; None after a signal or when the time is up. Calls `meanwhile` several times a second."""
     while not asked.is_set() and time.monotonic() < until_s:
         meanwhile()
         with suppress(Empty):

@@ -1,16 +1,16 @@
-"""Scenarios: topics with uneven traffic, and groups that cope with it in different ways.
+"""Scenarios: topics with uneven traffic, and groups that behave differently under it.
 
-billing          range. All members are equally fast, but one holds the hot partitions and is buried. Follows.
-billing-plain    its control group: equal in everything, but does not follow.
-shipping         roundrobin. One member is half as fast as the others, and loses ground. Follows.
-shipping-plain   its control group: equal in everything, but does not follow.
+billing          range. All members are equally fast, but one holds the hot partitions and falls behind. Follows.
+billing-plain    its control group: the same, but does not follow.
+shipping         roundrobin. One member is half as fast as the others, and falls behind. Follows.
+shipping-plain   its control group: the same, but does not follow.
 search           cooperative-sticky, static members, even traffic: nothing to gain.
 fraud            KIP-848: the broker assigns, so plans are advice.
 invoicing        members in Java, one of them slow. Follows, with the assignor of lagwise; only where there is a JDK.
-export           takes its partitions with assign(), so it has no members; too slow for its topic.
+export           uses assign(), so it has no members; too slow for its topic.
 
 Traffic comes in phases, each with another hot spot. Those of billing begin with a burst, as after an outage of the
-producers; shipping has a steady stream, and nothing to catch up with in the beginning.
+producers; shipping has steady traffic, and no backlog at the beginning.
 """
 
 import json
@@ -21,7 +21,7 @@ CLUSTER = "demo"
 """Name of the cluster, in the demo's configuration and on the control topic."""
 
 PHASE_S = 240.0
-"""How long the busiest partition of a topic stays the busiest."""
+"""Time for which the busiest partition of a topic stays the busiest."""
 
 _HOT_SPOT_STEP = 20
 
@@ -36,12 +36,12 @@ class Topic:
     skew: float
     """Exponent of Zipf's law over the partitions; 0 is even."""
     burst_s: float = 0.0
-    """Each phase begins with this many seconds' worth of records at once."""
+    """Seconds of traffic that each phase begins with, all at once."""
 
     def rates(self, at_s: float) -> list[float]:
         """Records/s of each partition, `at_s` seconds after the start; they add up to `records_per_s`.
 
-        The hot spot moves with every phase, so that an assignment does not stay good.
+        The hot spot moves with every phase, so that no assignment stays good.
         """
         hottest = phase_at(at_s) * _HOT_SPOT_STEP
         ranks = [1 + (number - hottest) % self.partitions for number in range(self.partitions)]
@@ -62,31 +62,31 @@ class Group:
     group_id: str
     topics: tuple[str, ...]
     speeds: tuple[int, ...]
-    """Records/s that each member can process."""
+    """Capacity of each member, records/s."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    """How its consumers differ from others."""
+    """Additional properties of its consumers."""
     is_static: bool = False
     subscribes: bool = True
-    """Whether the consumers join the group, or take all partitions with assign()."""
+    """Whether consumers join the group instead of using assign()."""
     follows: bool = False
     """Whether they follow plans of the control topic."""
     is_java: bool = False
-    """Whether its members are in Java; its properties are those of the Java client then."""
+    """Whether its members are in Java, with properties of the Java client."""
     note: str = ""
-    """Why it falls behind, for the title of its plot."""
+    """Cause of its lag, for the title of its plot."""
     commit_s: float = 1.0
-    """Seconds from one commit of a member to its next."""
+    """Seconds between two commits of a member."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """What is produced, and who consumes it."""
+    """Topics with their traffic, and the groups that consume them."""
 
     topics: tuple[Topic, ...]
     groups: tuple[Group, ...]
 
     def pairs(self) -> tuple[tuple[Group, Group], ...]:
-        """Each group that follows, with its control group, which differs in nothing else."""
+        """Each following group with its control group, which has no other difference."""
         return tuple(
             (group, other)
             for group in self.groups
@@ -95,12 +95,12 @@ class Scenario:
         )
 
     def to_json(self) -> str:
-        """The scenario as text, for the processes that run it."""
+        """The scenario as text, for its processes."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> "Scenario":
-        """The scenario that `to_json` has written."""
+        """The scenario from `to_json`."""
         read = json.loads(text)
         groups = (
             {**group, "topics": tuple(group["topics"]), "speeds": tuple(group["speeds"])}
@@ -156,7 +156,7 @@ BESIDE = Scenario(
         Group(group_id="export", topics=("payments",), speeds=(240,), subscribes=False),
     ),
 )
-"""Runs from the beginning."""
+"""Groups from the beginning of the demo."""
 
 JAVA = Scenario(
     topics=(Topic(name="invoices", partitions=12, records_per_s=200, skew=1.0, burst_s=20),),
@@ -172,7 +172,7 @@ JAVA = Scenario(
         ),
     ),
 )
-"""Plays alongside `PAIRED`, without a control group: the machine has to run all of it."""
+"""Runs with `PAIRED`, without a control group, to save resources of the machine."""
 
 PAIRED = Scenario(
     topics=(
@@ -181,4 +181,4 @@ PAIRED = Scenario(
     ),
     groups=(*with_control(_BILLING), *with_control(_SHIPPING)),
 )
-"""Plays once the stream runs: it is a race."""
+"""Groups and their control groups, which start together once the stream runs."""

@@ -1,4 +1,4 @@
-"""Contents of the tables after a batch, as the views show them; read without Spark, as any reader would."""
+"""Contents of the tables after a batch, as the views show them; read without Spark."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,25 +27,25 @@ _PLANS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """Partitions of one member and their lag; partitions without a known owner are a share of their own."""
+    """Partitions of one member and their lag; partitions without a known owner form a share, too."""
 
     client_id: str | None
-    """None where the owner is unknown."""
+    """None if the owner is unknown."""
     partitions: int
     lag: int
-    """Records, over the partitions whose lag is known."""
+    """Sum of the known lags, in records."""
     unread: int
-    """The same, and all of the partitions without a commit: the demo's groups begin where a log begins."""
+    """The same, plus all records of partitions without a commit, since the demo's groups start at the log start."""
     lag_at_commit: int | None
-    """The part of `unread` that was there at the newest commits; None if that is unknown for a partition with lag."""
+    """The part of `unread` at the newest commits; None if it is unknown for a partition with lag."""
     lag_seconds: float | None
-    """That of the partition furthest behind; None if it is unknown for a partition with lag."""
+    """Maximum over its partitions; None if it is unknown for a partition with lag."""
     arrival_rate: float
     """Records/s."""
     drain_rate: float
     """Records/s."""
     status: str
-    """The worst of its partitions."""
+    """Worst status of its partitions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +56,11 @@ class GroupView:
     group_type: str | None
     assignor: str | None
     shares: tuple[Share, ...]
-    """Shares by client id; the one without an owner comes last."""
+    """Shares by client id; the one without an owner is last."""
 
     @property
     def whole(self) -> Share:
-        """All shares as one, whose name says how many members there are; what is unknown of one is unknown of it."""
+        """All shares as one, named after the number of members; figures that one share lacks are unknown."""
         shares = self.shares
         members = sum(share.client_id is not None for share in shares)
         behind = [share.lag_seconds for share in shares if share.partitions]
@@ -94,13 +94,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """All groups, sorted by id, and the plans made since the snapshot before."""
+    """All groups, sorted by id, and the plans since the previous snapshot."""
 
     groups: tuple[GroupView, ...]
     plans: tuple[Plan, ...]
     """Oldest first."""
     seen_at: datetime | None
-    """Time of the batch that wrote it; None before the first."""
+    """Time of its batch; None before the first."""
 
     @property
     def lag(self) -> int:
@@ -114,7 +114,7 @@ class Snapshot:
 
 
 def read_snapshot(tables: Tables, *, plans_after: datetime | None) -> Snapshot:
-    """The newest state, with the plans made later than `plans_after` (all when it is None).
+    """The newest state, with the plans made after `plans_after`, or all if that is None.
 
     Raises:
         StoreError: A table cannot be read.
@@ -174,7 +174,7 @@ def _unread(row: Row) -> int:
 
 
 def _all_or_none(of: Callable[[list[Any]], Any], values: Sequence[Any]) -> Any:
-    """A figure of known values; None where one is unknown."""
+    """A figure of the values; None if one is unknown."""
     known = [one for one in values if one is not None]
     return of(known) if len(known) == len(values) else None
 
@@ -186,7 +186,7 @@ def _one_at_commit(row: Row) -> int | None:
 
 
 def _behind(rows: Sequence[Row]) -> float | None:
-    """Seconds. A lower bound, which every older backlog has at first, counts as unknown."""
+    """Seconds; None for a lower bound, which every older backlog has at first."""
     if any(row["lag_seconds"] is None or row["lag_seconds_is_lower_bound"] for row in rows):
         return None
     return max((row["lag_seconds"] for row in rows), default=0.0)

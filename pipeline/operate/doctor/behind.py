@@ -11,7 +11,7 @@ from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.doctor.outages import outages
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.old_log_ends import IS_OLD
-from pipeline.operate.output import plain, span_text
+from pipeline.operate.output import partition_text, plain, span_text
 
 _MOST_OF_LAG = 0.5
 _GROWS = 1.05
@@ -70,20 +70,20 @@ def _lateness(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> tu
     limit_s = group.stream.config.plan.for_group(group.group_id).guards.min_lag_s
     if worst["lag_seconds"] < max(limit_s, 1):
         return False, figures.finding("ok", f"{text}; that is not late (min_lag_s = {limit_s})")
-    place = _place(worst)
+    place = partition_text(worst)
     return True, figures.about(place).finding("problem", f"{text} ({place}, owner {worst['owner']})")
 
 
 def _unknown(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
     """Partitions whose lag is unknown, where that of others is known."""
-    never = [_place(row) for row in rows if row["status"] == "NOT_COMMITTED"]
+    never = [partition_text(row) for row in rows if row["status"] == "NOT_COMMITTED"]
     if never:
         yield figures.about(never[0]).finding(
             "note",
             f"the group has no commit, and so unknown lag, in {len(never)} of {len(rows)} partitions: {named(never)}",
             "nothing if their consumers have just started; else see whether they commit",
         )
-    unknown = [_place(row) for row in rows if row["lag"] is None and row["status"] != "NOT_COMMITTED"]
+    unknown = [partition_text(row) for row in rows if row["lag"] is None and row["status"] != "NOT_COMMITTED"]
     if unknown and len(unknown) + len(never) < len(rows):
         yield figures.about(unknown[0]).finding(
             "unknown",
@@ -97,10 +97,10 @@ def _old_log_ends(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
     old = [row for row in rows if row[IS_OLD]]
     if old:
         since = min(row["log_observed_at"] for row in old)
-        yield replace(figures, as_of=since, object=_place(old[0])).finding(
+        yield replace(figures, as_of=since, object=partition_text(old[0])).finding(
             "unknown",
             f"the lag of {len(old)} of {len(rows)} partitions rests on old log ends and may have grown: "
-            f"{named([_place(row) for row in old])}",
+            f"{named([partition_text(row) for row in old])}",
             "look at the brokers that lead them",
         )
 
@@ -132,10 +132,10 @@ def _statuses(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
         affected = by_status[status]
         if affected:
             worst = max(affected, key=lambda row: row["lag"] or 0)
-            yield figures.about(_place(worst)).finding(
+            yield figures.about(partition_text(worst)).finding(
                 "note" if status == "REWIND" else "problem",
-                f"{status}: {cause} in {len(affected)} partition(s): {named([_place(row) for row in affected])}; "
-                f"owner {worst['owner']}",
+                f"{status}: {cause} in {len(affected)} partition(s): "
+                f"{named([*map(partition_text, affected)])}; owner {worst['owner']}",
                 todo,
             )
 
@@ -150,7 +150,7 @@ def _nobody_reads(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -
     if any(member["assigned"] is None for member in group.members):
         # Nobody knows what it has: it may be these.
         return
-    places = [_place(one) for one in late]
+    places = [partition_text(one) for one in late]
     yield figures.about(places[0]).finding(
         "problem",
         f"{len(places)} partition(s) with unread records have no owner: {named(places)}",
@@ -181,7 +181,7 @@ def _trends(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
     """Where lag has grown, or else fallen, within the last minutes."""
     places = defaultdict(list)
     for row in rows:
-        places[row["trend"]].append(_place(row))
+        places[row["trend"]].append(partition_text(row))
     rest = f" ({len(places[None])} unknown)" if places[None] else ""
     growing, falling = places["growing"], places["falling"]
     if growing:
@@ -235,10 +235,6 @@ def _of_the_planner(group: GroupEvidence) -> Iterator[Finding]:
             "note",
             f"predicted time to drain: {span_text(before_s)} as assigned, {span_text(after_s)} under the plan",
         )
-
-
-def _place(row: Row) -> str:
-    return f"{plain(row['topic'])}-{row['partition']}"
 
 
 def _owner(row: Row, names: Mapping[str, str]) -> str:

@@ -36,7 +36,7 @@ from pipeline.operate.doctor.evidence import GroupEvidence, StreamEvidence
 from pipeline.operate.doctor.facts import plan_of
 from pipeline.operate.doctor.finding import Figures, Finding
 from pipeline.operate.output import plain
-from pipeline.operate.poll import assign_all, messages
+from pipeline.operate.poll import READER, assign_all, messages
 
 _ALONE = "what follows is from the tables alone"
 _LOGIN = (
@@ -74,13 +74,8 @@ def ask(stream: StreamEvidence, group: GroupEvidence | None) -> Iterator[Finding
 
 def _asked(stream: StreamEvidence, group: GroupEvidence | None, figures: Figures) -> Iterator[Finding]:
     config = stream.config
-    more = {
-        "group.id": "lagwise-doctor",
-        "enable.auto.commit": "false",
-        "enable.partition.eof": "true",
-        "isolation.level": "read_committed",
-    }
-    consumer, reason = client_with_reason(Consumer, librdkafka_properties(config, **more))
+    properties = librdkafka_properties(config, **{"group.id": "lagwise-doctor"}, **READER)
+    consumer, reason = client_with_reason(Consumer, properties)
     with closing(consumer):
         with explained("the cluster cannot be used", reason):
             cluster_id = str(
@@ -155,7 +150,7 @@ def _described(config: Config, group: GroupEvidence, figures: Figures) -> Findin
         return figures.finding("unknown", "Kafka's client cannot ask about a group of this name")
     timeout_s = _timeout_s(config)
     try:
-        # Held by name: a client that nothing refers to is destroyed, and what it was asked with it.
+        # Without this reference, the client would be collected before the answer comes.
         admin = AdminClient(ready(librdkafka_properties(config)))
         asked = admin.describe_consumer_groups([group.group_id], request_timeout=timeout_s)[group.group_id]
         found = answer(asked, timeout_s)

@@ -18,14 +18,10 @@ from pipeline.operate.doctor.trouble import trouble
 
 
 def diagnose(stream: StreamEvidence, group_id: str | None) -> list[Finding]:
-    """Return findings, each after those that explain it, including those of Kafka.
+    """Findings about a group, or about all groups and the job, each after those that explain it; Kafka's too.
 
     The age of the tables comes first if the tables are old, or if the diagnosis is for one group; otherwise the groups
     in trouble come first.
-
-    Args:
-        stream: Report of the newest batch.
-        group_id: The group; None for all groups and the job.
 
     Raises:
         StoreError: A table cannot be read, for another reason than missing files.

@@ -9,18 +9,13 @@ from pipeline.errors import MissingTableError, StoreError
 from pipeline.operate.doctor.evidence import StreamEvidence
 from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.output import plain
+from pipeline.tables.backup import ORDER
 from pipeline.tables.reading import OpenTable, Tables
-
-NAMES = (
-    *("partition_lag", "topic_offsets", "consumer_groups", "plan_state", "member_rates", "acks", "orders"),
-    *("planner_state", "lag_history", "group_history", "recommendations", "quarantine"),
-)
-"""All tables."""
 
 
 def gone_files(stream: StreamEvidence) -> Iterator[Finding]:
     """One finding for each table that cannot be read because a file is missing."""
-    for name in NAMES:
+    for name in ORDER:
         try:
             gone = _gone(stream.tables, stream.tables.open(name))
         except MissingTableError:

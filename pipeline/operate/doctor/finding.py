@@ -1,7 +1,7 @@
 """Finding: one answer of the doctor, with its cause, what to do about it, and how old its figures are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from shlex import quote
 from typing import Literal, TypeAlias
@@ -17,41 +17,21 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One answer. Cause and todo are one line each, without a period at their ends."""
-
-    question: Question
-    level: Level
-    cause: str
-    object: str | None = None
-    """Its object: a group, topic, partition, member or setting."""
-    todo: str | None = None
-    source: str
-    """Source of the figures: a table, `brokers`, or `configuration`."""
-    as_of: datetime | None = None
-    """Time of the figures; None for values without an age, such as a setting, and if unknown."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """Common fields of findings from the same figures."""
 
     question: Question
     source: str
+    """Source of the figures: a table, `brokers`, or `configuration`."""
     as_of: datetime | None = None
+    """Time of the figures; None for values without an age, such as a setting, and if unknown."""
     object: str | None = None
+    """Object of the finding: a group, topic, partition, member or setting."""
 
-    def finding(self, level: Level, cause: str, todo: str | None = None) -> Finding:
+    def finding(self, level: Level, cause: str, todo: str | None = None) -> "Finding":
         """A finding made of them."""
-        return Finding(
-            question=self.question,
-            level=level,
-            cause=cause,
-            object=self.object,
-            todo=todo,
-            source=self.source,
-            as_of=self.as_of,
-        )
+        common = {one.name: getattr(self, one.name) for one in fields(Figures)}
+        return Finding(**common, level=level, cause=cause, todo=todo)
 
     def of_configuration(self, name: str) -> "Figures":
         """Return the same fields with `configuration` as the source."""
@@ -60,6 +40,15 @@ class Figures:
     def about(self, name: str) -> "Figures":
         """Return the same figures about another object."""
         return replace(self, object=name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding(Figures):
+    """One answer. Cause and todo are one line each, without a period at their ends."""
+
+    level: Level
+    cause: str
+    todo: str | None = None
 
 
 def named(names: Sequence[str]) -> str:

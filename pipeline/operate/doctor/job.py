@@ -11,7 +11,7 @@ from pipeline.decode.bounded import LEFT_OUT
 from pipeline.operate.doctor.evidence import Row, StreamEvidence, listed_groups, rows_of
 from pipeline.operate.doctor.finding import Figures, Finding, doctor_command, group_text, named
 from pipeline.operate.doctor.stream import TABLE, held
-from pipeline.operate.output import plain
+from pipeline.operate.output import partition_text, plain
 from pipeline.planning import reasons
 from pipeline.planning.rows.causes import guard_of
 from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
@@ -54,7 +54,7 @@ def _unanswered(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
     rows = rows_of(stream.tables, "topic_offsets", ("topic", "partition", "error"), is_unanswered)
     errors = Counter(row["error"] for row in rows)
     for error, count in errors.most_common(_MOST_CAUSES):
-        places = sorted(f"{plain(row['topic'])}-{row['partition']}" for row in rows if row["error"] == error)
+        places = sorted(partition_text(row) for row in rows if row["error"] == error)
         yield replace(figures, source="topic_offsets", object=places[0]).finding(
             "problem",
             f"no broker has returned the log offsets of {count} partition(s): {named(places)}: {plain(error)}",

@@ -9,7 +9,7 @@ from pipeline.name_filter import NameFilter
 from pipeline.operate.doctor.evidence import GroupEvidence
 from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.doctor.stream import TABLE
-from pipeline.operate.output import plain
+from pipeline.operate.output import partition_text, plain
 
 _LIKENESS = 0.6
 """Minimum similarity by difflib for a typing error."""
@@ -143,7 +143,7 @@ def _unanswered(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
         if row["error"] is not None and row["deleted_at"] is None:
             by_error[row["error"]].append(row)
     for error, rows in sorted(by_error.items()):
-        places = sorted(f"{plain(row['topic'])}-{row['partition']}" for row in rows)
+        places = sorted(map(partition_text, rows))
         answered = [row["observed_at"] for row in rows if row["observed_at"] is not None]
         since = f"since {plain(min(answered))}" if answered else "so far"
         yield replace(figures, source="topic_offsets", object=places[0]).finding(

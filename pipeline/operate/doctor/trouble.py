@@ -1,7 +1,7 @@
 """Findings about all groups: those in trouble, the worst first."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.operate.doctor.behind import behind
 from pipeline.operate.doctor.evidence import GroupEvidence, StreamEvidence, read_groups
@@ -75,12 +75,7 @@ def _worst(group: _Group, figures: Figures) -> Finding:
     """The group with its first problem, of those about its lag if there is one."""
     first = min(group.problems, key=lambda one: one.question != "behind")
     more = f" (and {len(group.problems) - 1} more)" if len(group.problems) > 1 else ""
-    return Finding(
-        question="groups",
-        level="problem",
-        cause=f"{group_text(group.group_id)}: {plain(first.cause)}{more}",
-        object=group_text(group.group_id),
-        todo=doctor_command(group.group_id),
-        source=first.source,
-        as_of=first.as_of or figures.as_of,
+    name, as_of = group_text(group.group_id), first.as_of or figures.as_of
+    return replace(figures, source=first.source, as_of=as_of, object=name).finding(
+        "problem", f"{name}: {plain(first.cause)}{more}", doctor_command(group.group_id)
     )

@@ -10,12 +10,8 @@ from pipeline.tables.reading import Readable, all_of
 _NEWEST_FIRST = [("created_at", "descending"), ("group_id", "ascending"), ("cluster", "ascending")]
 
 
-def _move_count(row: Row) -> str:
-    return str(len(row["moves"] or ()))
-
-
 def _outcome(row: Row) -> str:
-    """What became of the plan published before."""
+    """Outcome of the previous plan."""
     found = row["plan"]
     effect = f", {row['plan_effect']}" if row["plan_effect"] in {"helped", "hurt"} else ""
     return plain(None) if found is None else f"{found['epoch']} {found['status']}{effect}"
@@ -27,7 +23,7 @@ COLUMNS = (
     Column(header="DECISION", name="decision"),
     Column(header="EPOCH", name="epoch", is_number=True),
     Column(header="STRATEGY", name="strategy"),
-    Column(header="MOVES", name="moves", cell=_move_count, is_number=True),
+    Column(header="MOVES", name="moves", cell=lambda row: str(len(row["moves"] or ())), is_number=True),
     Column(header="DRAIN-S-BEFORE", name="drain_s_before", is_number=True),
     Column(header="DRAIN-S-AFTER", name="drain_s_after", is_number=True),
     Column(header="PLAN-SO-FAR", name="plan", cell=_outcome),
@@ -46,19 +42,19 @@ COLUMNS = (
 """Columns of `lagwise recommendations`."""
 ASSIGNMENT = Column(header="ASSIGNMENT", name="assignment")
 EFFECT_WHY = Column(header="EFFECT-WHY", name="plan_effect_why")
-"""What json and csv have besides."""
+"""Additional columns of json and csv."""
 
 
 def decisions(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
-    """Rows of the history, and the newest decisions that are not in it because they say the same again."""
+    """Rows of the history, and the newest decisions that it lacks because they repeat the ones before."""
     columns = names((*COLUMNS, ASSIGNMENT, EFFECT_WHY))
     present = ["updated_at" if name == "created_at" else name for name in columns]
     is_again = pc.field("updated_at") > pc.field("recorded_at")
     try:
-        # First: what a batch decides meanwhile is in the history by the time that is read.
+        # Read first: later decisions are in the history by the time that is read.
         again = tables.read("plan_state", columns=present, where=all_of(is_again, wanted))
     except MissingTableError:
-        # An earlier version has written these tables, with a row for every decision.
+        # An earlier version wrote these tables, with a row for every decision.
         return tables.read("recommendations", columns=columns, where=wanted)
     recorded = tables.read("recommendations", columns=columns, where=wanted)
     return pa.concat_tables([recorded, again.rename_columns(columns)], promote_options="permissive")
@@ -71,7 +67,7 @@ def newest(rows: pa.Table, last: int) -> pa.Table:
 
 
 def plan_story(row: Row) -> str:
-    """What became of the plan published before a decision, as a sentence."""
+    """Outcome of the plan that was published before a decision, as a sentence."""
     found = row["plan"]
     made = f"{found['moves_made']} of {found['moves']} moves made"
     why = f", {plain(found['why'])}" if found["why"] else ""

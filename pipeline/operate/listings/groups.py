@@ -13,7 +13,7 @@ from pipeline.tables.reading import Readable
 
 
 def count_of(name: str) -> Callable[[Row], str]:
-    """A cell with how many are listed under this name; `-` where that is not known."""
+    """A cell with the length of the list of this name; `-` if it is unknown."""
     return lambda row: NONE if row[name] is None else str(len(row[name]))
 
 
@@ -59,8 +59,8 @@ def assignment_text(assigned: dict[str, list[int]]) -> str:
     return plain(";".join(topics) or None)
 
 
-def _assigned(row: Row) -> str:
-    return assignment_text(row["assigned"] or {})
+def _held(name: str) -> Callable[[Row], str]:
+    return lambda row: assignment_text(row[name] or {})
 
 
 def _topics(row: Row) -> str:
@@ -72,7 +72,7 @@ MEMBERS = (
     Column(header="HOST", name="client_host"),
     Column(header="CLIENT-ID", name="client_id"),
     Column(header="#PARTITIONS", name="partitions", is_number=True),
-    Column(header="ASSIGNMENT", name="assigned", cell=_assigned),
+    Column(header="ASSIGNMENT", name="assigned", cell=_held("assigned")),
     Column(header="INSTANCE-ID", name="group_instance_id", is_wide=True),
     Column(header="RACK", name="rack", is_wide=True),
     Column(header="TOPICS", name="topics", cell=_topics, is_wide=True),
@@ -82,10 +82,6 @@ MEMBERS = (
 """Columns of `by_member`."""
 
 
-def _held(name: str) -> Callable[[Row], str]:
-    return lambda row: assignment_text(row[name] or {})
-
-
 PROGRESS = (
     Column(header="EPOCH", name="member_epoch", is_number=True, is_wide=True),
     Column(header="TARGET", name="target", cell=_held("target"), is_wide=True),
@@ -93,7 +89,7 @@ PROGRESS = (
     Column(header="REGEX", name="topic_regex", is_wide=True),
     Column(header="BEHIND-SINCE", name="behind_since", is_wide=True),
 )
-"""Columns of `with_progress`, which only members of KIP-848 groups have."""
+"""Columns of `with_progress`, for members of KIP-848 groups."""
 
 
 def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | None) -> pa.Table:
@@ -110,7 +106,7 @@ def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | N
         for row in group["reconciliation"] or ()
     ]
     kind = groups.schema.field("reconciliation").type
-    # Tables of earlier versions do not have the column.
+    # Tables of earlier versions lack the column.
     kinds = {
         name: kind.value_type.field(name).type if pa.types.is_list(kind) else pa.null()
         for name in names(PROGRESS)
@@ -119,11 +115,7 @@ def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | N
 
 
 def group_rows(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
-    """The groups that match the filter, by name, including those that only have commits.
-
-    Args:
-        tables: The tables to read.
-        wanted: A filter of columns `cluster` and `group_id`.
+    """The groups that match a filter of `cluster` and `group_id`, by name, including those that only have commits.
 
     Raises:
         MissingTableError: The stream has not made the tables yet.
@@ -165,7 +157,7 @@ def with_decisions(rows: pa.Table, tables: Readable, wanted: pc.Expression | Non
 def _joined(
     rows: pa.Table, found: Iterable[Row], keys: Sequence[str], kinds: Mapping[str, pa.DataType]
 ) -> pa.Table:
-    """The rows, with columns of the row found under the same keys; null where there is none."""
+    """The rows with columns of the found row of the same keys; null if there is none."""
     by_key = {tuple(row[key] for key in keys): row for row in found}
     matched = [by_key.get(key, {}) for key in zip(*(rows[key].to_pylist() for key in keys), strict=True)]
     for name, kind in kinds.items():
@@ -174,7 +166,7 @@ def _joined(
 
 
 def by_member(groups_rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
-    """One row per member with the keys of its group, in the order of the groups and, in a group, of the member ids."""
+    """One row per member with the keys of its group, in the order of groups and then of member ids."""
     member_type = groups_rows.schema.field("members").type.value_type
     rows: list[dict[str, Any]] = [
         {**{key: row[key] for key in keys}, "partitions": _count(member)} | member
@@ -188,8 +180,8 @@ def by_member(groups_rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
 
 
 def _count(member: Row) -> int | None:
-    """Number of partitions assigned to the member; None where unknown."""
-    # Of a KIP-848 member with an error, some may be of topics that nobody can name.
+    """Number of partitions of the member; None if unknown."""
+    # A KIP-848 member with an error may have partitions of topics whose names are unknown.
     return (
         None if member["assigned"] is None or member["error"] else sum(map(len, member["assigned"].values()))
     )

@@ -1,5 +1,6 @@
-"""Old log end offsets, which no broker has reported for a while: how they are shown, and the warning about them."""
+"""Display of old log end offsets, which no broker has reported for a while, and the warning about them."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -13,22 +14,13 @@ from pipeline.tables.reading import Tables
 _MARK = "~"
 
 
-def log_end_cell(row: Row) -> str:
-    """The log end offset, with `~` before it where it is old; of rows `with_is_old`."""
-    return _marked(row, "log_end_offset")
-
-
-def lag_cell(row: Row) -> str:
-    """The lag, with `~` before it where it follows from an old log end; of rows `with_is_old`."""
-    return _marked(row, "lag")
-
-
-def _marked(row: Row, name: str) -> str:
-    return f"{_MARK if row[IS_OLD] and row[name] is not None else ''}{plain(row[name])}"
+def old_cell(name: str) -> Callable[[Row], str]:
+    """A cell of rows `with_is_old`, with `~` before it if it is, or follows from, an old log end offset."""
+    return lambda row: f"{_MARK if row[IS_OLD] and row[name] is not None else ''}{plain(row[name])}"
 
 
 def warning(rows: pa.Table, limit: timedelta, tables: Tables) -> str | None:
-    """A line about the old ones among rows `with_is_old` of `partition_lag`; None when there are none."""
+    """A line about old log end offsets among rows `with_is_old` of `partition_lag`; None if there are none."""
     old = rows.filter(rows[IS_OLD])
     if not old.num_rows:
         return None
@@ -42,7 +34,7 @@ def warning(rows: pa.Table, limit: timedelta, tables: Tables) -> str | None:
 
 
 def _error(old: pa.Table, tables: Tables) -> str | None:
-    """What was answered for most of the partitions of these rows."""
+    """The most frequent error of the partitions of these rows."""
     keys = ["topic", "partition"]
     try:
         failed = tables.read("topic_offsets", columns=[*keys, "error"], where=pc.field("error").is_valid())

@@ -1,4 +1,4 @@
-"""What operators have ordered for a group, as the page and the doctor read it."""
+"""Orders of operators for a group, as the page and the doctor read them."""
 
 ORDERS = (
     *("paused", "pause_reason", "pinned", "triggered_at", "resumed_at"),

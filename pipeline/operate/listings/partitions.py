@@ -4,7 +4,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from pipeline.operate.listings.old_offsets import lag_cell, log_end_cell
+from pipeline.operate.listings.old_offsets import old_cell
 from pipeline.operate.output import Column, Row, plain
 
 _KEY = ("group_id", "topic", "partition", "member_id", "client_id", "client_host", "cluster")
@@ -19,7 +19,7 @@ SortKey = Literal["group", "topic", "lag", "lag_seconds"]
 
 
 def seconds_cell(row: Row) -> str:
-    """`lag_seconds`, preceded by `>` if it is only a lower bound."""
+    """`lag_seconds`, with `>` before it if it is only a lower bound."""
     bound = ">" if row["lag_seconds_is_lower_bound"] else ""
     return f"{bound}{plain(row['lag_seconds'])}"
 
@@ -30,8 +30,8 @@ def _status_cell(row: Row) -> str:
 
 MEASURES = (
     Column(header="CURRENT-OFFSET", name="committed_offset", is_number=True),
-    Column(header="LOG-END-OFFSET", name="log_end_offset", cell=log_end_cell, is_number=True),
-    Column(header="LAG", name="lag", cell=lag_cell, is_number=True),
+    Column(header="LOG-END-OFFSET", name="log_end_offset", cell=old_cell("log_end_offset"), is_number=True),
+    Column(header="LAG", name="lag", cell=old_cell("lag"), is_number=True),
     Column(header="AT-COMMIT", name="lag_at_commit", is_number=True),
     Column(header="CONSUMER-ID", name="member_id"),
     Column(header="HOST", name="client_host"),
@@ -71,13 +71,13 @@ _OUTLOOK = (
     Column(header="LEAST-AT-COMMIT", name="least_lag_at_commit", is_number=True, is_wide=True),
     Column(header="UNCONFIRMED", name="unconfirmed_reason", is_wide=True),
 )
-"""What `partition_lag` alone has."""
+"""Columns of `partition_lag` alone."""
 COLUMNS = (*PARTITION, *MEASURES, *_OUTLOOK)
 """Columns of `lagwise lag`."""
 
 
 def ordered(rows: pa.Table, *, key: SortKey) -> pa.Table:
-    """`rows` by `key` (numbers descending, null last), then by what tells rows apart."""
+    """`rows` by `key` (numbers descending, null last), then by the columns that identify a row."""
     first, way = _ORDERS[key]
     rest = [name for name in _KEY if name in rows.column_names and name != first]
     keys = [(first, way)] if first in rows.column_names else []

@@ -1,4 +1,4 @@
-"""Members of KIP-848 groups that are behind their target assignment, and what keeps them there."""
+"""Members of KIP-848 groups that are behind their target assignment, and the cause."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,30 +12,28 @@ Held = Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BehindMember:
-    """A member that does not have its target assignment yet."""
+    """A member that has not reached its target assignment."""
 
     member_id: str
     client_id: str | None
     behind_s: float
     timeout_s: float | None
-    """Its rebalance timeout; None when that is not known."""
+    """Its rebalance timeout; None if unknown."""
     gives_up: Held
-    """Partitions that it has to give up, and still owns."""
+    """Partitions that it still owns and has to revoke."""
     waits_for: Mapping[str, Held]
-    """Partitions of each member's target that others still own, by member id."""
+    """Partitions of its target that other members still own, by member id."""
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it is behind for longer than its rebalance timeout, which Kafka gives it to give partitions up."""
+        """Whether it is behind for longer than its rebalance timeout, within which it has to revoke partitions."""
         return self.timeout_s is not None and self.behind_s > self.timeout_s
 
 
 def behind_members(group: Row, at: datetime) -> list[BehindMember]:
-    """The members that are behind, by member id; none where that is not known, as of groups of other types.
+    """Members of a row of `consumer_groups` that are behind, by member id; none where that is unknown.
 
-    Args:
-        group: `members` and `reconciliation` of `schemas.CONSUMER_GROUPS`.
-        at: When the tables were true: the clock of their newest batch.
+    `at` is the clock of the newest batch of the tables.
     """
     members = {member["member_id"]: member for member in group["members"] or ()}
     return [
@@ -53,7 +51,7 @@ def behind_members(group: Row, at: datetime) -> list[BehindMember]:
 
 
 def _held_by_others(row: Row, members: Mapping[str, Row]) -> dict[str, dict[str, list[int]]]:
-    # Arrow maps are lists of pairs, unless they were asked for as dicts.
+    # Arrow maps are lists of pairs, unless they were converted to dicts.
     target, found = dict(row["target"] or ()), dict[str, dict[str, list[int]]]()
     for member_id, member in members.items():
         if member_id == row["member_id"]:

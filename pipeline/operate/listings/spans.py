@@ -1,4 +1,4 @@
-"""Spans of time of the tables that are partitioned by day."""
+"""Time spans of tables that are partitioned by day."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 
 def between(start: datetime | None, end: datetime) -> pc.Expression:
-    """Rows updated from `start` to `end`, restricted by day as well, since the table's folders are days."""
+    """Rows updated from `start` to `end`, filtered by day as well, since the tables are partitioned by day."""
     until = (pc.field("date") <= end.date()) & (pc.field("updated_at") <= end)
     if start is None:
         return until
@@ -16,7 +16,7 @@ def between(start: datetime | None, end: datetime) -> pc.Expression:
 
 
 def last_of(rows: pa.Table, key: Sequence[str]) -> pa.Table:
-    """The last row of each key, by key; `rows` is in the order of time."""
+    """The last row of each key, by key; `rows` are in the order of time."""
     numbered = rows.select(list(key)).append_column("row", pa.array(range(rows.num_rows), pa.int64()))
     last = numbered.group_by(list(key)).aggregate([("row", "max")])
     return rows.take(last.sort_by([(name, "ascending") for name in key])["row_max"])

@@ -24,23 +24,19 @@ _HEADERS = {
     "client_host": "HOST",
 }
 AT_LEAST, AT_MOST = ">", "<"
-"""Stand before a figure that would be larger, or smaller, if all were known."""
+"""Signs before a figure that would be larger, or smaller, if all were known."""
 
 
 def has_more_lag(row: Row) -> bool:
-    """Whether `lag` and `max_lag` of a total are lower bounds: of some partition it is unknown, or may have grown."""
+    """Whether `lag` and `max_lag` of a total are lower bounds: some partition has an unknown or an old lag."""
     return bool(row["unknown_lag"] or row["old_lag"])
 
 
-def _marked(name: str, sign: str, is_bound: Callable[[Row], object]) -> Callable[[Row], str]:
+def _bound(name: str, sign: str, header: str, is_bound: Callable[[Row], object]) -> Column:
     def cell(row: Row) -> str:
         return f"{sign if row[name] is not None and is_bound(row) else ''}{plain(row[name])}"
 
-    return cell
-
-
-def _bound(name: str, sign: str, header: str, is_bound: Callable[[Row], object]) -> Column:
-    return Column(header=header, name=name, cell=_marked(name, sign, is_bound), is_number=True)
+    return Column(header=header, name=name, cell=cell, is_number=True)
 
 
 _SUMS = (
@@ -82,7 +78,7 @@ _AGGREGATES: Mapping[str, tuple[Any, ...]] = {
     **{name: (name, "sum") for name in RATES},
     **{f"unknown_{name}": (name, "count", _UNKNOWN) for name in RATES},
 }
-"""Figures of a total: from which column, and how."""
+"""Figures of a total: column and aggregation."""
 
 
 def totals(rows: pa.Table, *, by: TotalBy) -> tuple[pa.Table, tuple[Column, ...]]:
@@ -90,10 +86,10 @@ def totals(rows: pa.Table, *, by: TotalBy) -> tuple[pa.Table, tuple[Column, ...]
 
     Figures cover the partitions where they are known, and are null where none is. `lag` and `lag_at_commit` are
     their sums, `max_lag` and `lag_seconds` the largest, `retention_seconds` the least, `growing` how many have that
-    trend. `unknown_…` count the others; `old_lag` those that are marked as old (`with_is_old`). A sum of rates is null
-    if one of them is unknown.
-    `lag_seconds_is_lower_bound` says that some partition may have an older record. Partitions without unread records
-    have no time until such are deleted. Partitions that nobody owns add up in a member of null.
+    trend. `unknown_…` count the others; `old_lag` those marked as old (`with_is_old`). A sum of rates is null if one of
+    them is unknown.
+    `lag_seconds_is_lower_bound`: some partition may have an older record. Partitions without unread records have no
+    time until such are deleted. Unowned partitions are summed up under a member of null.
     """
     keys = list(_KEYS[by])
     summed = _prepared(rows).group_by(keys).aggregate(list(_AGGREGATES.values()))
@@ -110,7 +106,7 @@ def _with_sound_rates(summed: pa.Table) -> pa.Table:
 
 
 def _prepared(rows: pa.Table) -> pa.Table:
-    """The rows with what is added up of them."""
+    """The rows with additional columns for the sums."""
     has_more_seconds = pc.or_kleene(rows["lag_seconds"].is_null(), rows["lag_seconds_is_lower_bound"])
     columns = {
         "is_growing": pc.equal(rows["trend"].cast(pa.string()), "growing"),
@@ -123,5 +119,5 @@ def _prepared(rows: pa.Table) -> pa.Table:
 
 
 def may_have_unread(rows: pa.Table) -> pa.ChunkedArray:
-    """Whether each row has unread records, which Kafka may delete; true also where that is unknown."""
+    """Whether each row has unread records, which Kafka may delete; also true if that is unknown."""
     return pc.fill_null(pc.not_equal(rows["lag"], 0), fill_value=True)

@@ -1,4 +1,4 @@
-"""Plans that wait for an operator: which one does, and what names it."""
+"""Plans that wait for approval, and their ids."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,15 +14,10 @@ _COLUMNS = ("decision", "reason", "target_hash", "base_hash", "awaiting_since", 
 
 
 def waiting_row(tables: Readable, group: str, columns: Iterable[str] = ()) -> Row:
-    """The row of `plan_state` with the plan of the group that waits for approval.
-
-    Args:
-        tables: Where it is.
-        group: The group.
-        columns: What is wanted of the row besides what approval needs.
+    """The row of `plan_state` with the group's plan that waits for approval: these columns and those of approval.
 
     Raises:
-        NotWaitingError: None does.
+        NotWaitingError: No plan waits.
         StoreError: The tables cannot be read.
     """
     wanted = list(dict.fromkeys((*columns, *_COLUMNS)))
@@ -37,12 +32,12 @@ def waiting_row(tables: Readable, group: str, columns: Iterable[str] = ()) -> Ro
 
 
 def plan_id(row: Mapping[str, Any]) -> str:
-    """What names the plan of a row of `plan_state`: its target, and the group that its moves start from."""
+    """Id of the plan of a row of `plan_state`: hashes of its target, and of the group that its moves start from."""
     return f"{row['target_hash']}-{row['base_hash']}"
 
 
 def check_is(row: Mapping[str, Any], group: str, plan: str) -> None:
-    """Return if the plan that waits is the one that somebody has looked at.
+    """Check that the waiting plan is the one that an operator has seen.
 
     Raises:
         NotWaitingError: Another one waits.

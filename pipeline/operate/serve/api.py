@@ -1,7 +1,7 @@
-"""`/api/v1/…`: what the page shows, as JSON. Reads only.
+"""`/api/v1/…`: the contents of the page as JSON, read-only.
 
-Rows have the names of the tables' columns, and are those of `-o json` of the commands. Each answer says of when it is
-(`observed_at`) and whether that is old (`is_old`); header `Age` says how old. null is unknown, or none.
+Rows have the names of the tables' columns, as `-o json` of the commands. Each answer has its time (`observed_at`) and
+whether that is old (`is_old`); header `Age` has its age. null is unknown, or none.
 """
 
 import re
@@ -41,7 +41,7 @@ _NO_GROUP = "no group of this name"
 
 
 class _UsageError(Exception):
-    """What was asked for cannot be."""
+    """The request is invalid."""
 
 
 _Rows = Callable[[Source, Now, Request], Row | None]
@@ -60,7 +60,7 @@ def api_routes(clusters: Clusters) -> Sequence[Route]:
 
 
 def group_of(request: Request) -> str:
-    """The group that the path names."""
+    """The group in the path."""
     return unquote(request.path_params["group"])
 
 
@@ -101,11 +101,11 @@ def _partitions(source: Source, now: Now, request: Request) -> Row | None:
     if group_of(request) not in source.fleet(now).rows:
         return None
     rows = lag_rows(now.found, group_of(request))
-    page = page_of(rows, after=after, limit=limit)
+    page, last = page_of(rows, after=after, limit=limit)
     return {
-        "partitions": list(iterate(page.rows)),
+        "partitions": list(iterate(page)),
         "total": rows.num_rows,
-        "next": None if page.last is None else _next(request, page.last),
+        "next": None if last is None else _next(request, last),
     }
 
 
@@ -139,7 +139,7 @@ def _count(request: Request, name: str, default: int, most: int) -> int:
 
 
 def _answering(clusters: Clusters, rows: _Rows) -> Callable[[Request], Response]:
-    """Answers about one cluster."""
+    """Handler of requests about one cluster."""
 
     def answer(request: Request) -> Response:
         try:
@@ -177,7 +177,7 @@ def _headers(looks: Sequence[Look]) -> dict[str, str]:
 
 def _etag(looks: Sequence[Look]) -> str:
     """The same for the same answer to the same question."""
-    # That of a failure holds no longer than the failure.
+    # The tag of a failure is valid as long as the failure.
     tags = (
         look.source.tag(look.now) if look.now else f"{crc32(str(look.error).encode()):x}" for look in looks
     )

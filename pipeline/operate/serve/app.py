@@ -37,7 +37,7 @@ def build_app(
     others: Sequence[Deployment] = (),
     read_token: str | None = None,
 ) -> ASGIApp:
-    """The application; the tables need not be there yet.
+    """The application; the tables need not exist yet.
 
     Args:
         tables: The tables to show.
@@ -48,7 +48,7 @@ def build_app(
     """
     first = Deployment(tables=tables, config=config, desk=desk)
     clusters = Clusters([first, *others])
-    # Whoever may order somewhere may read.
+    # A token for orders of any cluster may read, too.
     tokens = {token for token in (read_token, clusters.token) if token}
     app = Starlette(
         routes=[
@@ -70,7 +70,7 @@ def build_app(
 
 
 async def _alive(_request: Request) -> Response:
-    """Whether this process answers, whatever the stream does and however many threads are busy."""
+    """Answer at once, whatever the stream does and however many threads are busy."""
     return PlainTextResponse("ok\n")
 
 

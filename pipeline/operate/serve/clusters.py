@@ -1,7 +1,7 @@
-"""The clusters that one process shows: one in most cases, several where `--tables` or `--config` is repeated.
+"""The clusters of one process: usually one, or several if `--tables` or `--config` is repeated.
 
-Each has tables of its own. With one, no answer names it; with several, each row and link does, and one whose tables
-cannot be read leaves the others as they are.
+Each has its own tables. Answers name a cluster only if there are several; each row and link then does. Unreadable
+tables of one cluster do not affect the others.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ _Found = TypeVar("_Found")
 
 
 class UnknownClusterError(Exception):
-    """A request names no cluster, or one that is not shown."""
+    """A request names no cluster, or an unknown one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Look:
     """Why its tables cannot be read."""
 
     def of(self, read: Callable[[Source, Now], _Found]) -> "tuple[Look, _Found | None]":
-        """What is read of it; if that fails, None and a look that says why."""
+        """Read from it; if that fails, return None and a look with the cause."""
         if self.now is None:
             return self, None
         try:
@@ -63,24 +63,20 @@ class Look:
 
 
 class Clusters:
-    """All of them, in the order in which they were given."""
+    """All clusters, in the order of the options."""
 
     def __init__(self, deployments: Sequence[Deployment]) -> None:
-        """Read nothing yet.
-
-        Args:
-            deployments: One or more. The configuration of the first says how `serve` answers.
-        """
+        """Read nothing yet; the configuration of the first deployment says how `serve` answers."""
         self.are_several = len(deployments) > 1
         self._given = [
-            # The only one keeps nobody waiting for another.
+            # With a single cluster, no request waits for another one.
             (one, Source(remembering(one.tables) if self.are_several else one.tables, one.config))
             for one in deployments
         ]
         self.serve = deployments[0].config.serve
         self.sources = [source for _, source in self._given]
         self.token = next((one.desk.token for one in deployments if one.desk), None)
-        """What whoever orders must know, for whichever cluster; None where no orders are taken."""
+        """The token for orders of any cluster; None if orders are off."""
 
     def looks(self) -> list[Look]:
         """Return the present look at every cluster; an unreadable one has the reason."""
@@ -90,7 +86,7 @@ class Clusters:
         return [replace(look, cluster=name) for name, look in zip(self.names(), found, strict=True)]
 
     def look(self, request: Request) -> Look:
-        """The one that a request is about.
+        """The cluster of a request.
 
         Raises:
             UnknownClusterError: There are several, and it names none of them.
@@ -133,19 +129,19 @@ class Clusters:
         return None if desk is None else replace(desk, cluster=name)
 
     def link(self, request: Request) -> str | None:
-        """The cluster that links of an answer lead back to."""
+        """The cluster in the links of an answer."""
         return request.query_params.get(PARAMETER) if self.are_several else None
 
     def _number(self, request: Request) -> tuple[int, str]:
         wanted = request.query_params.get(PARAMETER)
         configured = [one.config.cluster.name for one, _ in self._given]
         if wanted and configured.count(wanted) == 1:
-            # No tables are asked for the name of another cluster, which may not answer.
+            # Names of other clusters are not read: their tables may not answer.
             return configured.index(wanted), wanted
         names = self.names()
         if wanted in names:
             return names.index(wanted), wanted
-        # A link made while the tables could not be read has their place instead of the name.
+        # A link made while the tables were unreadable has their location instead of the name.
         roots = [one.tables.root for one, _ in self._given]
         if wanted in roots:
             return (number := roots.index(wanted)), names[number]
@@ -163,7 +159,7 @@ class Clusters:
 
 
 def observed(looks: Sequence[Look]) -> Mapping[str, object]:
-    """`observed_at` and `is_old` of several: of the oldest, and null where those of one are not known."""
+    """`observed_at` and `is_old` of several clusters: those of the oldest, or null if one is unknown."""
     times = [look.now.observed_at if look.now else None for look in looks]
     ages = [look.now.is_old if look.now else None for look in looks]
     known = [at for at in times if at is not None]
@@ -186,7 +182,7 @@ def fleet_rows(looks: Sequence[Look]) -> tuple[list[Look], list[Row]]:
 
 
 def causes(looks: Sequence[Look]) -> str:
-    """Why nothing can be read."""
+    """The causes why nothing can be read."""
     return "; ".join(str(look.error) for look in looks)
 
 

@@ -18,11 +18,11 @@ from pipeline.operate.serve.responses import SAFE_HEADERS
 log = logging.getLogger(__name__)
 
 REQUEST_WITHIN_S = 10.0
-"""For head and body of a request together, from the end of the one before."""
+"""Time for head and body of a request, from the end of the previous one."""
 FETCHED_WITHIN_S = 60.0
-"""For an answer that the client does not read as fast as it is written."""
+"""Time for an answer that the client reads more slowly than it is written."""
 BACKLOG = 128
-"""Connections that the kernel keeps, and that asyncio takes at a time before it looks after any other."""
+"""Connections that the kernel queues, and that asyncio accepts at a time."""
 MOST_HEAD_BYTES = 64 * 1024
 _MOST_CONNECTIONS = 256
 _MOST_UNFETCHED_BYTES = 32 << 20
@@ -35,19 +35,18 @@ class Connections(ServerState):
     """All connections of the process."""
 
     def __init__(self) -> None:
-        """There are none yet."""
         super().__init__()
         handles, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        # Tables are read through handles as well, and asyncio takes new connections before it lets go of old ones.
+        # Reading tables takes handles, too, and asyncio accepts new connections before it closes old ones.
         self.most = _MOST_CONNECTIONS if handles < 0 else min(_MOST_CONNECTIONS, handles // 4)
         self.waiting: dict[Connection, None] = {}
-        """Those whose request is not complete, the oldest first."""
+        """Connections with an incomplete request, the oldest first."""
         self.unfetched: dict[Connection, None] = {}
-        """Those that do not read what was written, the oldest first."""
+        """Connections with unread answers, the oldest first."""
 
 
 class Connection(H11Protocol):
-    """One connection, which is closed when it keeps others out."""
+    """One connection, which is closed if it blocks others."""
 
     server_state: Connections
 
@@ -58,7 +57,6 @@ class Connection(H11Protocol):
         app_state: dict[str, object],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Called by uvicorn."""
         super().__init__(config, server_state, app_state, _loop)
         self._request_timer: asyncio.TimerHandle | None = None
         self._fetch_timer: asyncio.TimerHandle | None = None
@@ -79,7 +77,7 @@ class Connection(H11Protocol):
         self._look_at_request()
 
     def data_received(self, data: bytes) -> None:
-        """Take more of a request."""
+        """Receive a part of a request."""
         if self._is_too_many:
             log.warning("a connection was refused", extra={"limit": self.server_state.most})
             self._refuse(_UNAVAILABLE, "too many connections; ask again in a few seconds")
@@ -93,13 +91,13 @@ class Connection(H11Protocol):
         self._look_at_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Remove the connection."""
         self._forget_request()
         self._forget_answer()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Wait for the client to read, unless too much waits already."""
+        """Wait for the client to read, unless too much data waits already."""
         super().pause_writing()
         unfetched = self.server_state.unfetched
         unfetched[self] = None
@@ -109,12 +107,12 @@ class Connection(H11Protocol):
             next(iter(unfetched)).close_now()
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Continue to write."""
         self._forget_answer()
         super().resume_writing()
 
     def close_now(self) -> None:
-        """Close it, with unsent or unread data."""
+        """Close the connection, discarding unsent and unread data."""
         self._forget_request()
         self._forget_answer()
         self.transport.abort()
@@ -153,7 +151,7 @@ class Connection(H11Protocol):
         self.close_now()
 
     def _refuse(self, status: int, cause: str) -> None:
-        """Answer in the place of the application, and close."""
+        """Answer instead of the application, and close the connection."""
         self._forget_request()
         body = f"{cause}\n".encode()
         headers = {

@@ -16,6 +16,7 @@ from pipeline.operate.serve.clusters import Clusters
 from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.page import Page, joined
 from pipeline.operate.serve.metrics.scrape import Scraper
+from pipeline.operate.serve.newest import Newest
 from pipeline.operate.serve.views.source import Source
 from pipeline.tables.owner.health import Sight, judge
 
@@ -52,7 +53,7 @@ class _Pages:
     def __init__(self, clusters: Clusters) -> None:
         self._clusters = clusters
         self._scrapers = [(source, Scraper(source.tables, source.config)) for source in clusters.sources]
-        self._joined: tuple[Mapping[str, Page], Page] = {}, Page(clusters=(), texts={})
+        self._joined = Newest[Mapping[str, Page], Page]()
 
     def now(self) -> tuple[Page, _Moment]:
         """The page of the newest versions, and the samples that change with time.
@@ -79,13 +80,9 @@ class _Pages:
         readable: dict[_Labels, float | None] = {
             (("cluster", name),): float(name in pages) for name in (*pages, *errors)
         }
-        joint = self._join({name: page for name, (_, page) in pages.items()})
+        of_all = {name: page for name, (_, page) in pages.items()}
+        joint = self._joined.of(of_all, lambda: joined(of_all))
         return joint, {families.TABLES_READABLE: readable, **moment}
-
-    def _join(self, pages: Mapping[str, Page]) -> Page:
-        if self._joined[0] != pages:
-            self._joined = pages, joined(pages)
-        return self._joined[1]
 
 
 def _moment(pages: Mapping[str, tuple[Source, Page]], *, several: bool) -> _Moment:

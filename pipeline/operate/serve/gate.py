@@ -20,7 +20,6 @@ class Busy:
     """Answers 503 at once while the maximum number of requests is running or waiting; /healthz always passes."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Wrap the application."""
         self._app = app
         self._requests = 0
 
@@ -48,12 +47,7 @@ class Gate:
     """Passes requests on, or answers with a refusal."""
 
     def __init__(self, app: ASGIApp, refuse: Callable[[Request], Response | None]) -> None:
-        """Wrap the application.
-
-        Args:
-            app: The application behind the gate.
-            refuse: Returns the refusal of a request; None if it may pass.
-        """
+        """Wrap the application; `refuse` returns the refusal of a request, or None if it may pass."""
         self._app = app
         self._refuse = refuse
 

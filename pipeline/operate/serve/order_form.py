@@ -1,4 +1,4 @@
-"""The form of an order: the checks before any order is written."""
+"""Forms of orders: the checks before an order is written."""
 
 import hmac
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """An order that may be given."""
+    """A valid order."""
 
     group: str
     what: str
@@ -48,7 +48,7 @@ async def body_of(request: Request) -> bytes:
     """The body, or as much of it as shows that it is too long.
 
     Raises:
-        ClientDisconnect: Who sends it has gone.
+        ClientDisconnect: The client has disconnected.
     """
     found = b""
     async for part in request.stream():
@@ -59,14 +59,9 @@ async def body_of(request: Request) -> bytes:
 
 
 def form_of(request: Request, body: bytes, *, what: str, token: str, config: ServeConfig) -> Form:
-    """Return the order, after checking that a page of this server sent it with the right token.
+    """The order, after checking that a page of this server sent it with the right token.
 
-    Args:
-        request: With the group in its query.
-        body: Of the request.
-        what: Name of the field with the order.
-        token: `serve.token`, resolved.
-        config: Names of the page.
+    `what` names the field with the order; `token` is that of `serve.token`, resolved.
 
     Raises:
         RefusedError: A check fails, or the form is invalid.

@@ -1,6 +1,6 @@
 """`/approve` and `/order`: orders on the page, with the token; without a configured token these paths do not exist.
 
-The functions given to `Desk` write the orders: this package asks no broker.
+The functions of a `Desk` write the orders: this package does not use Kafka.
 """
 
 import logging
@@ -32,64 +32,34 @@ _OK, _CONFLICT, _TOO_MANY, _UNAVAILABLE = 200, 409, 429, 503
 
 
 class Approve(Protocol):
-    """Writes the order that approves a plan.
+    """`cli.orders.approval.approve_plan` for one cluster, with its errors."""
 
-    Raises:
-        NotWaitingError: This plan does not wait.
-        StoreError: The tables cannot be read.
-        BrokerUnavailableError: The order could not be written.
-        AccessRefusedError: The cluster does not let this process do it.
-        EncodeError: A text is none that can be written.
-    """
-
-    def __call__(self, group: str, *, plan: str, reason: str, by: str) -> None:
-        """Write it.
-
-        Args:
-            group: The group.
-            plan: What names the plan that was looked at.
-            reason: Why, for the next operator.
-            by: Who orders it.
-        """
+    def __call__(self, group: str, *, plan: str, reason: str, by: str) -> object:
+        """Write the order."""
 
 
 class Stand(Protocol):
-    """Writes an order that holds until another one.
-
-    Raises:
-        OrderError: There is no such order.
-        BrokerUnavailableError: The order could not be written.
-        AccessRefusedError: The cluster does not let this process do it.
-        EncodeError: A text is none that can be written.
-    """
+    """`cli.orders.standing.stand` for one cluster, with its errors."""
 
     def __call__(self, group: str, *, order: Standing, partitions: str, reason: str, by: str) -> str:
-        """Write it, and return what holds for the group then, in sentences.
-
-        Args:
-            group: The group.
-            order: Which one.
-            partitions: Of `pin` and `unpin`, as the commands take them, with blanks between.
-            reason: Of `pause`, for the next operator.
-            by: Who orders it.
-        """
+        """Write the order; what holds for the group then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Desk:
-    """Where orders of the page are taken."""
+    """Accepts orders of the page."""
 
     token: str
     approve: Approve
     stand: Stand
     cluster: str | None = None
-    """What the cluster is called, where there are several."""
+    """Name of the cluster, if there are several."""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """The second of two operators is then told who was first, instead of that somebody was."""
+    """Serialises orders, so that the second of two operators learns who was first."""
 
 
 class Answer(Protocol):
-    """Shows a page of a title and a sentence to who has ordered something for a group."""
+    """Answers an order with a page of a title and a sentence."""
 
     def __call__(
         self, request: Request, title: str, text: str, *, group: str | None, status: int
@@ -98,11 +68,11 @@ class Answer(Protocol):
 
 
 _Clerk: TypeAlias = Callable[[Form, Desk], tuple[str, str]]
-"""Gives an order; title and text of what is answered."""
+"""Gives an order; returns title and text of the answer."""
 
 
 def why_too_short(token: str) -> str | None:
-    """Why nobody should rely on this token; None if it will do."""
+    """Why this token is too weak; None if it is not."""
     if len(token) >= _LEAST_TOKEN:
         return None
     return f"has {len(token)} characters, and anybody who reaches the page may guess; take {_LEAST_TOKEN} or more"
@@ -111,14 +81,7 @@ def why_too_short(token: str) -> str | None:
 def order_routes(
     token: str, desk_of: Callable[[Request], Desk], config: ServeConfig, answer: Answer
 ) -> Sequence[Route]:
-    """Routes on which orders are taken.
-
-    Args:
-        token: What whoever orders must know.
-        desk_of: Where the order of a request is taken; raises `RefusedError` where none is.
-        config: By which names the page is known.
-        answer: Shows what became of it.
-    """
+    """Routes on which orders are taken; `desk_of` raises `RefusedError` for a cluster that takes none."""
     rate = Rate(MOST_ORDERS, per_s=_RATE_S)
 
     def taking(what: str, clerk: _Clerk) -> Callable[[Request], Awaitable[Response]]:

@@ -6,7 +6,6 @@ nothing, so a partition that exists throughout is in exactly one page.
 
 import base64
 import json
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -23,22 +22,10 @@ class Place(NamedTuple):
     partition: int
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some rows."""
+def page_of(rows: pa.Table, *, after: Place | None, limit: int) -> tuple[pa.Table, Place | None]:
+    """The first `limit` rows of a group after a partition, or from the start, and the last one if others follow it.
 
-    rows: pa.Table
-    last: Place | None
-    """Its last row; None when no row comes after it."""
-
-
-def page_of(rows: pa.Table, *, after: Place | None, limit: int) -> Page:
-    """Return the first `limit` rows after a position.
-
-    Args:
-        rows: Of one group, by topic and partition.
-        after: None for the first page.
-        limit: At least 1.
+    The rows are in the order of topic and partition.
     """
     if after is not None:
         topic, partition = rows["topic"], rows["partition"]
@@ -49,8 +36,8 @@ def page_of(rows: pa.Table, *, after: Place | None, limit: int) -> Page:
         rows = rows.filter(is_later)
     shown = rows.slice(0, limit)
     if shown.num_rows == rows.num_rows:
-        return Page(shown, None)
-    return Page(shown, Place(shown["topic"][-1].as_py(), shown["partition"][-1].as_py()))
+        return shown, None
+    return shown, Place(shown["topic"][-1].as_py(), shown["partition"][-1].as_py())
 
 
 def token_of(place: Place) -> str:

@@ -1,4 +1,4 @@
-"""A limit per address for what may be guessed at."""
+"""A limit per address, against guessing."""
 
 import time
 from collections import OrderedDict, deque
@@ -11,7 +11,6 @@ class Rate:
     """Limits the tries of each address within a time; forgets the addresses that have been silent for longest."""
 
     def __init__(self, most: int, *, per_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
-        """Nobody has tried yet."""
         self._most = most
         self._per_s = per_s
         self._now_s = now_s

@@ -1,6 +1,6 @@
-"""Tables of one cluster among several: while their store does not answer, requests about the others do not wait for it.
+"""Tables of one of several clusters: while their store does not answer, requests about other clusters do not wait.
 
-By default delta-rs asks a silent S3 endpoint for three minutes, and an answer about all clusters opens tables of each.
+By default delta-rs retries a silent S3 endpoint for three minutes, and answers about all clusters open tables of each.
 """
 
 import threading
@@ -14,11 +14,11 @@ from pipeline.errors import MissingTableError, StoreError
 from pipeline.tables.reading import OpenTable, Tables
 
 AGAIN_AFTER_S = 10.0
-"""A store that has failed is not asked for so long."""
+"""Time for which a failed store is not asked again."""
 PATIENCE_S = 1.0
 """Time that a request waits for a retry; a later answer reaches only the next request."""
 _BOUNDS = {"timeout": "10s", "connect_timeout": "3s", "retry_timeout": "10s", "max_retries": "5"}
-"""Options of delta-rs; by default it gives up after 30 s for a try, and 180 s in all."""
+"""Options of delta-rs, which by default gives up after 30 s per attempt, and 180 s in all."""
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class _Memory:
     failure: str | None = None
     again_at_s: float = 0.0
     is_asked: bool = False
-    """Somebody tries again."""
+    """A thread is retrying."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Answers over HTTP: compressed for who takes that, not sent twice, and with what a browser may load."""
+"""HTTP responses: compressed if the client accepts it, not sent twice, and with security headers."""
 
 import gzip
 from collections.abc import Mapping
@@ -29,10 +29,9 @@ _NOT_MODIFIED = 304
 
 
 class SafeHeaders:
-    """Gives every answer the headers that keep a browser from running, framing or guessing what is in it."""
+    """Adds headers that keep a browser from running, framing or guessing the type of its contents."""
 
     def __init__(self, app: Starlette) -> None:
-        """Wrap the application."""
         self.wrapped = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,10 +46,9 @@ class SafeHeaders:
 
 
 class RawPaths:
-    """Routes by the path as it was sent: a name of a group may have slashes and newlines, which are escaped there."""
+    """Routes by the raw path: names of groups may have slashes and newlines, which are escaped there."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Wrap the application."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,7 +80,7 @@ def has_it(request: Request, etag: str) -> bool:
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:
-    """The answer to who has it."""
+    """The response to a client that has it."""
     return Response(status_code=_NOT_MODIFIED, headers={"Vary": "Accept-Encoding", **headers})
 
 

@@ -13,7 +13,6 @@ class Seldom(logging.Filter):
     """Passes each warning or error once a minute; the next one carries the number held back."""
 
     def __init__(self, *, now_s: Callable[[], float] = time.monotonic) -> None:
-        """Nothing has been logged yet."""
         super().__init__()
         self._now_s = now_s
         self._kinds: dict[tuple[str, str], tuple[float, int]] = {}

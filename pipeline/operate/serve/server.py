@@ -1,4 +1,4 @@
-"""The process: an address to listen on, until it is told to stop."""
+"""The process: listens on an address until it is stopped."""
 
 import asyncio
 import errno
@@ -28,15 +28,10 @@ _NO_HANDLES = (errno.EMFILE, errno.ENFILE)
 
 
 def serve(app: ASGIApp, config: ServeConfig, *, on_listening: Callable[[str], None]) -> None:
-    """Answer until SIGINT or SIGTERM.
-
-    Args:
-        app: What answers.
-        config: Where; port 0 takes any that is free.
-        on_listening: Called with the URL as soon as it answers.
+    """Answer until SIGINT or SIGTERM; port 0 takes any that is free. `on_listening` gets the URL.
 
     Raises:
-        ConfigError: The address cannot be had.
+        ConfigError: The address cannot be used.
     """
     host = config.host
     listening = _listening(host, config.port)
@@ -54,7 +49,7 @@ def serve(app: ASGIApp, config: ServeConfig, *, on_listening: Callable[[str], No
     )
     shown = f"[{host}]" if ":" in host else host
     on_listening(f"http://{shown}:{listening.getsockname()[1]}")
-    # What is imported stays; to look at it again with each collection takes a third of the time that reading does.
+    # Imported objects stay; without freezing, collections of them take a third of the time of reading.
     gc.collect()
     gc.freeze()
     with listening, seldom_warnings():
@@ -62,7 +57,7 @@ def serve(app: ASGIApp, config: ServeConfig, *, on_listening: Callable[[str], No
 
 
 class _Server(uvicorn.Server):
-    """Ends in good order when it is told to; uvicorn's own raises the signal again when it has ended."""
+    """Ends normally at a signal; uvicorn's own server raises the signal again after its end."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -81,7 +76,7 @@ class _Server(uvicorn.Server):
 
 
 def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log what asyncio could not do; the lack of handles in one line, since it comes a hundred times at once."""
+    """Log errors of asyncio; a lack of handles in one line, since it comes a hundred times at once."""
     error = context.get("exception")
     if isinstance(error, OSError) and error.errno in _NO_HANDLES:
         log.warning(

@@ -1,7 +1,7 @@
 """Checks that a browser's request does not come from another site.
 
 A page of another site may post a form to any address (CSRF), and may point a name of its own at this machine and then
-read what is answered (DNS rebinding). Against the former, an order must come from a page of the same host; against
+read the answers (DNS rebinding). Against the former, an order must come from a page of the same host; against
 the latter, that host must be an address, or a name that nobody else can point here.
 """
 
@@ -23,7 +23,7 @@ def known_hosts(config: ServeConfig) -> Callable[[Request], Response | None]:
     """Refuse requests for an unknown host name."""
 
     def refuse(request: Request) -> Response | None:
-        # Every browser sends it.
+        # Every browser sends this header.
         host = request.headers.get("Host")
         if host is None or is_known(host, config) or request.scope["path"] == ALIVE:
             return None

@@ -16,14 +16,14 @@ from pipeline.tables.stamp import Stamp
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is read of it belongs together, whatever is written meanwhile."""
+    """Its tables belong together, whatever is written meanwhile."""
 
     tables: Mapping[str, OpenTable]
     """By name."""
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The same for the same rows."""
+        """Versions of the tables, equal for equal rows."""
         return tuple(table.version for table in self.tables.values())
 
     @cached_property
@@ -40,7 +40,7 @@ class Snapshot:
         """As `OpenTable.read`.
 
         Raises:
-            MissingTableError: This answer has no use for the table, or there is none.
+            MissingTableError: The snapshot does not have this table.
             StoreError: It cannot be read.
         """
         if name not in self.tables:
@@ -49,12 +49,9 @@ class Snapshot:
 
 
 def snapshot(tables: Tables, names: Iterable[str], *, may_miss: Collection[str] = ()) -> Snapshot:
-    """The newest version of each table.
+    """The newest version of each named table; only those in `may_miss` may be missing.
 
-    Args:
-        tables: All of them.
-        names: Of those that are opened; `partition_lag` is among them.
-        may_miss: Those that an earlier version of lagwise has not made.
+    `partition_lag` must be among the names.
 
     Raises:
         MissingTableError: The stream has not made them yet.

@@ -119,11 +119,7 @@ class Engine:
         self._entered.update(new)
 
     def ask(self, statement: str, *, most: int | None = None) -> Answer:
-        """Its rows; Ctrl-C cancels it.
-
-        Args:
-            statement: One, without its semicolon.
-            most: Maximum number of rows.
+        """Rows of a statement without its semicolon, at most `most` of them; Ctrl-C cancels it.
 
         Raises:
             RefusedError: The statement does more than read.

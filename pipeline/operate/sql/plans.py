@@ -10,11 +10,7 @@ from pipeline.operate.sql.statements import refused
 
 _CATALYST = "org.apache.spark.sql.catalyst.plans.logical"
 # Whatever is a command or a statement of its own, of Spark or of Delta, and scripts that a query may start.
-_ACTIONS = (
-    f"{_CATALYST}.Command",
-    f"{_CATALYST}.ParsedStatement",
-    f"{_CATALYST}.ScriptTransformation",
-)
+_ACTIONS = (f"{_CATALYST}.Command", f"{_CATALYST}.ParsedStatement", f"{_CATALYST}.ScriptTransformation")
 # They act, and Spark has no common class for them; by name, since versions of Spark name them differently.
 _MORE_ACTIONS = re.compile(r"Insert|\w*Execute")
 _ACTIONS_THAT_READ = re.compile(r"(Show|Describe|Explain)\w+")

@@ -18,7 +18,6 @@ class Runner:
     """Answers to stdout, everything else to stderr."""
 
     def __init__(self, engine: Engine, *, output: Format) -> None:
-        """Output format of answers."""
         self.engine = engine
         self.output = output
         self._most = _MOST_ON_TERMINAL if output == "table" and sys.stdout.isatty() else None

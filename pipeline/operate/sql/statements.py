@@ -30,19 +30,8 @@ _WRITES: Final = frozenset(
         *("INSERT", "DELETE", "UPDATE", "MERGE", "CREATE", "DROP", "ALTER", "TRUNCATE", "REPLACE", "COPY"),
         *("VACUUM", "OPTIMIZE", "RESTORE", "REORG", "CONVERT", "CLONE", "LOAD", "MSCK", "REPAIR", "ANALYZE"),
         *("REFRESH", "CACHE", "UNCACHE", "CLEAR", "COMMENT", "GENERATE", "UPGRADE", "ADD", "SET", "RESET"),
-        *(
-            "USE",
-            "GRANT",
-            "REVOKE",
-            "LOCK",
-            "UNLOCK",
-            "BEGIN",
-            "DECLARE",
-            "EXECUTE",
-            "CALL",
-            "EXPORT",
-            "IMPORT",
-        ),
+        *("USE", "GRANT", "REVOKE", "LOCK", "UNLOCK", "BEGIN", "DECLARE", "EXECUTE", "CALL", "EXPORT"),
+        "IMPORT",
     }
 )
 

@@ -29,14 +29,7 @@ class FailedError(PipelineError):
 
 
 def in_words(error: Exception, tables: Tables, names: Sequence[str], asked: Collection[str]) -> str:
-    """Return why a statement failed.
-
-    Args:
-        error: Of Spark or of what lies beneath it.
-        tables: That were asked.
-        names: Of those that are there.
-        asked: Those of them that the statement names.
-    """
+    """Why a statement failed; of the tables with these names, it names those in `asked`."""
     text = str(error)
     condition = (error.getCondition() if isinstance(error, PySparkException) else None) or ""
     if condition.startswith(_NO_TABLE):

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import TypeVar
 
+from pipeline.operate.background import carry_out
+
 Result = TypeVar("Result")
 
 # A signal that another thread has received is handled when the main one wakes up.
@@ -31,24 +33,15 @@ class Worker:
     def begin(self, what: Callable[[], Result]) -> "Future[Result]":
         """Have it run when all that was begun before is done."""
         future: Future[Result] = Future()
-
-        def _run() -> None:
-            try:
-                future.set_result(what())
-            except BaseException as error:  # noqa: BLE001 - raised again by who waits
-                future.set_exception(error)
-
-        self._todo.put(_run)
+        self._todo.put(lambda: carry_out(what, future))
         return future
 
 
 def result_of(future: "Future[Result]", cancel: Callable[[], None]) -> Result:
-    """Wait for the result, or raise the error of the work.
+    """Wait for the result of `Worker.begin`, or raise the error of the work.
 
-    Args:
-        future: Of `Worker.begin`.
-        cancel: Called after Ctrl-C, again and again until it has ended: a statement that Spark still plans has no job
-            to be cancelled yet.
+    After Ctrl-C, `cancel` is called again and again until the work has ended: a statement that Spark still plans has no
+    job to cancel yet.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; what was begun has ended.

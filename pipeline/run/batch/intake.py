@@ -9,6 +9,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,6 +38,7 @@ from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS, Stamp
 
 log = logging.getLogger(__name__)
 
+_Value = TypeVar("_Value")
 _REREADS_LOGGED_EVERY_MS = 3_600_000
 _NO_RECORDS = "an earlier version has not read the members of its KIP-848 groups"
 _IS_WITHOUT_RECORDS = (
@@ -169,22 +171,20 @@ def _log_reread(driver: Driver, read: Intake, at_ms: int) -> None:
 
 def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
     services, progress, now_ms = driver.services, driver.progress, chosen.at_ms
-    intake, answers = chosen.offset.intake, chosen.offset.answers
+    intake = chosen.offset.intake
     positions = advance(
-        (progress.stamp.positions if progress.stamp is not None else None) or {},
+        (progress.stamp and progress.stamp.positions) or {},
         intake,
         {key: one.position for key, one in summary.reached.items()},
-        answers,
+        chosen.offset.answers,
         now_ms=now_ms,
     )
     # Of partitions whose leader fell silent while they were read, that.
-    answers = {**answers, **{key: one.error for key, one in summary.reached.items() if one.error is not None}}
-    offsets = {number: one.offset for (topic, number), one in positions.items() if topic == OFFSETS_TOPIC}
+    silent = {key: one.error for key, one in summary.reached.items() if one.error is not None}
+    answers = {**chosen.offset.answers, **silent}
+    offsets = {number: one.offset for number, one in _of_offsets_topic(positions).items()}
     progress.readiness.observe(
-        {number: answer for (topic, number), answer in answers.items() if topic == OFFSETS_TOPIC},
-        offsets,
-        reread=[number for topic, number in intake.reread if topic == OFFSETS_TOPIC],
-        now_ms=now_ms,
+        _of_offsets_topic(answers), offsets, reread=[*_of_offsets_topic(intake.reread)], now_ms=now_ms
     )
     behind = progress.readiness.behind(offsets, now_ms)
     return Stamp(
@@ -209,6 +209,11 @@ def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
         tombstones_kept_ms={topic: services.configs.tombstones_kept_ms(topic) for topic in services.topics},
         parallelism=driver.parallelism,
     )
+
+
+def _of_offsets_topic(by_key: Mapping[PartitionKey, _Value]) -> dict[int, _Value]:
+    """The values of partitions of the offsets topic, by partition number."""
+    return {number: value for (topic, number), value in by_key.items() if topic == OFFSETS_TOPIC}
 
 
 def _remarks(services: Services, read: Intake) -> Iterator[str]:

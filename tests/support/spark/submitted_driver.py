@@ -1,22 +1,17 @@
 """A driver as an operator submits it, by deploy/submit.sh, in a process group and a working folder of its own."""
 
 import os
-import re
-import signal
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.config.load import load
+from tests.support.job.driver_process import DriverProcess
 from tests.support.spark.executor_python import linked_python
-from tests.support.waiting import wait_until
 
 _SUBMIT = Path(__file__).parents[3] / "deploy" / "submit.sh"
-_WITHIN_S = 300.0
-_BATCH = re.compile(r"pipeline\.run\.query batch batch_id=(\d+)")
 
 
-class SubmittedDriver:
+class SubmittedDriver(DriverProcess):
     """From its start to `end`, `kill` or its own end.
 
     Attributes:
@@ -37,7 +32,6 @@ class SubmittedDriver:
         """
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._log = folder / "log"
         environment = {
             **os.environ,
             "SPARK_LOCAL_IP": "127.0.0.1",
@@ -45,60 +39,18 @@ class SubmittedDriver:
             **variables,
         }
         environment.pop("PYTHONPATH", None)
-        with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                [str(_SUBMIT), "--config", str(config), *options],
-                cwd=folder,
-                env=environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    @property
-    def log(self) -> str:
-        """What it has said so far."""
-        return self._log.read_text(encoding="utf-8")
-
-    @property
-    def pid(self) -> int:
-        """Of the script."""
-        return self._process.pid
-
-    @property
-    def status(self) -> int | None:
-        """Exit status; None while it runs."""
-        return self._process.poll()
-
-    @property
-    def batches(self) -> int:
-        """How many have ended."""
-        return len(_BATCH.findall(self.log))
+        command = [str(_SUBMIT), "--config", str(config), *options]
+        super().__init__(command, folder / "log", cwd=folder, env=environment)
 
     def wait_for_batches(self, count: int = 1) -> None:
         """Return when so many more have ended."""
         wanted = self.batches + count
-
-        def ended() -> bool:
-            assert self.status is None, self.log
-            return self.batches >= wanted
-
-        wait_until(ended, what=f"{count} batches of the driver in {self.folder}", within_s=_WITHIN_S)
-
-    def wait_for_end(self) -> int:
-        """Its exit status."""
-        return self._process.wait(_WITHIN_S)
+        self.wait(lambda: self.batches >= wanted, what=f"{count} batches of the driver in {self.folder}")
 
     def end(self) -> int:
         """Ask it to end, as a supervisor does that knows the one process it has started; its exit status."""
-        self._process.terminate()
-        return self.wait_for_end()
-
-    def kill(self) -> None:
-        """SIGKILL to all of it."""
-        if self.status is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(_WITHIN_S)
+        self.terminate()
+        return self.ended()
 
 
 class Drivers:

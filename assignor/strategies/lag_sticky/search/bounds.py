@@ -1,4 +1,4 @@
-"""How much sooner the group could be drained, with and without its slowest partitions."""
+"""Bounds of the drain time of a group, with and without its slowest partitions."""
 
 from dataclasses import dataclass
 

@@ -11,8 +11,7 @@ from assignor.strategies.lag_sticky.problem import Problem
 # Evictions begin with the heaviest partitions; the sample of the rest closes what is left of an excess.
 _WIDTH = 64
 _HEAVY = 40
-# A step of local search looks at this many candidates of a member, so its time does not grow
-# with the group.
+# A step of local search evaluates this many candidates of a member, so its time does not grow with the group.
 _FEW_WIDTH = 24
 _FEW_HEAVY = 12
 _KEY_BITS = 63

@@ -55,7 +55,7 @@ class Deadline:
         return weights
 
     def is_listed(self, member: int) -> bool:
-        """Does the candidate table list everything that the member holds."""
+        """Whether the candidate table lists everything that the member holds."""
         first = self._candidates.first
         return bool(first[member + 1] - first[member] <= self._candidates.table.shape[1])
 

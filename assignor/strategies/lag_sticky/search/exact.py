@@ -9,7 +9,7 @@ from assignor.evaluation.drain.exact import FixedOnMembers, SmallAnswer, SmallPr
 from assignor.model.arrays import Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem, Solution
 
-# Rates are not known to a thousandth; who searches on for less finds noise.
+# Rates are not known to a thousandth; a search for smaller gains finds noise.
 _NEAR = 1 + 1e-3
 _WHOLE_PARTITIONS = 12
 _WHOLE_MEMBERS = 6
@@ -26,13 +26,13 @@ _MOST_COMPANIONS = 6
 
 
 def is_small(problem: Problem) -> bool:
-    """Can the whole group be tried out."""
+    """Whether the whole group can be searched exhaustively."""
     loose = int((problem.without_fixed(problem.start[:-1]) >= 0).sum())
     return loose <= _WHOLE_PARTITIONS and problem.n_members <= _WHOLE_MEMBERS and _is_free(problem)
 
 
 def can_take_parts(problem: Problem) -> bool:
-    """Are there few enough members that parts of the group are worth trying out."""
+    """Whether the group has few enough members to search parts of it exhaustively."""
     return 1 < problem.n_members <= _MOST_MEMBERS and _is_free(problem)
 
 
@@ -61,7 +61,7 @@ def tried_in_parts(problem: Problem, solution: Solution, budget: int, enough_s: 
             found, answer = _soonest_on(problem, solution, members, budget, (enough_s, _PART_STEPS))
             steps_left -= answer.steps + _STEPS_TO_SET_UP
             if found is not solution:
-                # Loads have changed, and with them who is slowest and whose help is worth asking for.
+                # Loads have changed, and with them the slowest member and the members that may help it.
                 solution = found
                 break
             if steps_left <= 0:

@@ -1,4 +1,4 @@
-"""Starts that forget who owns what: all that is not fixed placed anew, longest processing time first (LPT)."""
+"""Starts without regard to owners: all that is not fixed is placed anew, longest processing time first (LPT)."""
 
 import numpy as np
 

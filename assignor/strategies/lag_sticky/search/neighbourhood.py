@@ -94,7 +94,7 @@ class Neighbourhood:
     def _moves_more(self, partitions: Int64s, from_member: int | Int64s, to_member: int | Int64s) -> Int8s:
         """Moves that giving the partitions from one member to the other adds; `_NEVER` where it may not be.
 
-        A partition away from its current owner counts as a move. -1 is no partition, which nobody may have.
+        A partition away from its current owner counts as a move. -1 is no partition, which no member may have.
         """
         problem = self._problem
         owner = problem.current_owner[partitions]
@@ -106,7 +106,7 @@ class Neighbourhood:
         return found
 
     def _may_grow(self, members: Int64s) -> Bools:
-        """May these members end with one partition more, and the slow one with one less."""
+        """Whether these members may end with one partition more, and the slow one with one less."""
         count = self._state.count
         # Even counts stay even if the two members change places.
         if self._problem.options.counts == "even":

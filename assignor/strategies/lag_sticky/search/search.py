@@ -46,7 +46,7 @@ class Search:
         self._problem = problem
         self.start = problem.solution({})
         self.all_tried = False
-        """Does no solution drain the slowest member sooner than the last one found, the cost of moves included."""
+        """Whether no solution drains the slowest member sooner than the last one found, including the cost of moves."""
         if work.fixed is None:
             self._bounds = search_bounds(problem, work, bound_s)
         else:
@@ -61,7 +61,7 @@ class Search:
 
     @property
     def can_gain(self) -> bool:
-        """Is the start further than rounding from what no assignment can beat."""
+        """Whether the start differs from the bound by more than rounding."""
         bounds, loads_s = self._bounds, self.start.loads_s
         if len(loads_s) == 0:
             return False

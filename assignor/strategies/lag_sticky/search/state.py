@@ -81,7 +81,7 @@ class SearchState:
             self.rate[to_member] += rate
             self.count[from_member] -= 1
             self.count[to_member] += 1
-            # What is where it starts counts for nothing.
+            # A partition at its start is no change.
             if from_member != self.problem.start[partition]:
                 self.digest ^= hash((partition, from_member))
             if to_member != self.problem.start[partition]:

@@ -28,12 +28,12 @@ def divide(flow: Int32s, may_read: Bools) -> list[Block]:
 
     Members are parted at their mean count k, rounded up. Partitions move along augmenting paths from members above k
     to members below it as long as there are such paths. If members above k are left, then they and those that paths
-    from them reach have k or more, their partitions can be read by nobody else, and the others have k or less: the
+    from them reach have k or more, no other member can read their partitions, and the others have k or less: the
     two sides are divided on their own. Otherwise the same is done at the mean rounded down; what paths then reach
     is a finished block, and the others go on.
 
     Proved: counts are most even. Where members are parted at k, let B be those with k or more and A the
-    partitions on them, which nobody outside B can read. In any assignment the sum of max(count - k, 0) over
+    partitions on them, which no member outside B can read. In any assignment the sum of max(count - k, 0) over
     all members is at least |A| - k |B|, and here it is just that. This holds at each k, because inside a block
     counts differ by at most one. So every other assignment's counts majorise these: sorted from the largest
     down these are lexicographically least, and so is the sum of their squares. An assignment as even attains
@@ -62,7 +62,7 @@ def divide(flow: Int32s, may_read: Bools) -> list[Block]:
             # Where one member is above the mean another is below it, and paths do not reach it: both parts are smaller.
             parts += ((above.sets, above.members), _rest(sets, members, above))
             continue
-        # Nobody is above `high` any more. Those that paths from above `low` reach have `low` or `high`: one block.
+        # No member is above `high` any more. Those that paths from above `low` reach have `low` or `high`: one block.
         block = _level_at(network, load, members, low) if high > low else None
         if block is None:
             block = Reached(sets=sets, members=members)

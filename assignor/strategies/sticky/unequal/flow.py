@@ -97,7 +97,7 @@ class FlowNetwork:
             inside: Members that take part, as bits.
 
         Returns:
-            None when nobody inside has too many or nobody has too few; otherwise all that paths reach, in vain.
+            None if no member inside has too many, or none too few; otherwise everything that paths reach, in vain.
         """
         sources, sinks = _sources_and_sinks(excess, inside)
         # A pass leaves no path of the present length, so those of the next are longer: no more passes than members.

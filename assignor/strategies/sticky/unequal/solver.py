@@ -37,7 +37,7 @@ def assign_unequal(group: Group) -> Assignment:
 
 
 def _subscriber_sets(group: Group) -> tuple[Int64s, Bools]:
-    """The subscriber set of each partition, -1 where it can have no member; and sets x members: who may have it."""
+    """The subscriber set of each partition, -1 where it can have no member; and the members of each set."""
     may_read = group.takers.matrix()
     set_of = group.takers.set_of_topic[group.topics.topic_of].astype(np.int64)
     set_of[~group.placeable()] = -1

@@ -1,5 +1,5 @@
-"""Groups as their coordinators describe them, asked in each batch where no offsets topic can be read.
+"""Groups as their coordinators describe them, requested in each batch if the offsets topic cannot be read.
 
-Imports the Kafka client of its process. Start with `ask` (what one task asks); `listing` says which groups there are,
-and what is asked for together is in `settings`.
+Imports the Kafka client of its process. Start with `ask`, the requests of one task; `listing` lists the groups, and
+`settings` has the shares of tasks.
 """

@@ -1,8 +1,8 @@
-"""Source: what one task asks coordinators: who is in each group, and what the group has committed.
+"""Source: requests of one task to coordinators for the members and commits of groups.
 
-librdkafka 2.16 ends its process when a broker answers an admin client's question for offsets by NOT_COORDINATOR. So
-a client lives as long as its task, to which no coordinator of an earlier batch is known, and only a coordinator that
-has just described the group is asked for its offsets. Where the process ends all the same, Spark tries the task again.
+librdkafka 2.16 ends its process when a broker answers an admin client's request for offsets with NOT_COORDINATOR. So a
+client lives as long as its task, which knows no coordinator of an earlier batch, and only a coordinator that has just
+described the group is asked for its offsets. If the process ends all the same, Spark repeats the task.
 """
 
 import time
@@ -24,7 +24,7 @@ from pipeline.kafka.sources.groups.settings import (
     ListedGroup,
 )
 
-# Less says nothing about the broker, and librdkafka does not bear every short time-out.
+# A shorter one shows nothing about the broker, and librdkafka cannot take every short timeout.
 _LEAST_S = 1.0
 _NO_SUCH_GROUP = "its coordinator does not know the group, although a broker has just listed it"
 _UNASKABLE = "the client cannot describe a group of this name"
@@ -39,12 +39,12 @@ class Member:
     client_id: str
     client_host: str
     assigned: dict[str, list[int]] | None
-    """Partition numbers by topic; None where the coordinator does not tell them."""
+    """Partition numbers by topic; None if the coordinator does not report them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The offset that a group has committed."""
+    """A committed offset of a group."""
 
     topic: str
     partition: int
@@ -54,15 +54,15 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupAnswer:
-    """The answer about one group: all of it, or nothing and why."""
+    """The complete answer about one group, or the reason why there is none."""
 
     group: ListedGroup
     assignor: str | None = None
     members: tuple[Member, ...] | None = None
-    """None where the coordinator describes no group of this type."""
+    """None if the coordinator describes no groups of this type."""
     commits: tuple[Commit, ...] = ()
     error: str | None = None
-    """Why nothing is known now."""
+    """Why there is no answer."""
 
 
 def ask(settings: GroupsSettings, share: GroupShare) -> Iterator[GroupAnswer]:
@@ -78,26 +78,21 @@ def ask(settings: GroupsSettings, share: GroupShare) -> Iterator[GroupAnswer]:
 
 
 def unanswered(share: GroupShare, error: str) -> Iterator[GroupAnswer]:
-    """Answers for a share that cannot be asked for: each has the error."""
+    """Answers for a share that cannot be requested: each has the error."""
     return (GroupAnswer(group=group, error=error) for group in share.groups)
 
 
 @final
 class _Questions:
-    """Questions for groups that share one client and one deadline."""
+    """Requests about groups that share one client and one deadline."""
 
     def __init__(self, admin: AdminClient, *, ends_at_s: float) -> None:
-        """Ask nothing.
-
-        Args:
-            admin: Asks, from several threads.
-            ends_at_s: By the monotonic clock.
-        """
+        """Ask nothing yet; several threads use the client, until `ends_at_s` of the monotonic clock."""
         self._admin = admin
         self._ends_at_s = ends_at_s
 
     def answered(self, group: ListedGroup) -> GroupAnswer:
-        """What the group's coordinator says."""
+        """The answer of the group's coordinator."""
         error = self._why_unasked(group)
         if error is not None:
             return GroupAnswer(group=group, error=error)
@@ -105,13 +100,13 @@ class _Questions:
             return self._said(group)
         except KafkaException as failure:
             return GroupAnswer(group=group, error=f"its coordinator did not answer: {in_words(failure)}")
-        except Exception as failure:  # noqa: BLE001 - whatever the client says, the answer says it
+        except Exception as failure:  # noqa: BLE001 - any error of the client goes into the answer
             why = f"the answer of its coordinator cannot be read: {type(failure).__name__}: {failure}"
             return GroupAnswer(group=group, error=" ".join(why.split()))
 
     def _why_unasked(self, group: ListedGroup) -> str | None:
         if not group.group_id or "\0" in group.group_id:
-            # librdkafka takes names as C strings: another group than this one would be asked for.
+            # librdkafka takes names as C strings, and would ask for a different group.
             return _UNASKABLE
         return NOT_ASKED_IN_TIME if self._left_s() < _LEAST_S else None
 
@@ -128,7 +123,7 @@ class _Questions:
         if described is None and (commits == () or group.group_type == "classic"):
             return GroupAnswer(group=group, error=_NO_SUCH_GROUP)
         if described is None:
-            # Share groups, which commit nothing, and Streams groups.
+            # Share groups commit nothing, and Streams groups are not described.
             return GroupAnswer(group=group, commits=commits or ())
         now = _as_described(group, described)
         return GroupAnswer(
@@ -142,7 +137,7 @@ class _Questions:
         return self._ends_at_s - time.monotonic()
 
     def _described(self, group: ListedGroup) -> ConsumerGroupDescription | None:
-        """The group; None where its coordinator has none of this name, or describes none of this type.
+        """The group; None if its coordinator has no group of this name, or describes none of this type.
 
         Raises:
             KafkaException: There is no answer, or a refusal.
@@ -158,7 +153,7 @@ class _Questions:
         return None if state_of(described) == "Dead" else described
 
     def _commits(self, group_id: str) -> tuple[Commit, ...] | str | None:
-        """All that the group has committed; a text where some of it is not known; None where such groups do not commit.
+        """All commits of the group; a text if some are unknown; None for a group that cannot commit.
 
         Raises:
             KafkaException: There is no answer, or a refusal.
@@ -186,7 +181,7 @@ class _Questions:
 
 
 def _as_described(group: ListedGroup, described: ConsumerGroupDescription) -> ListedGroup:
-    """The group with what is newer, or said only where a group is asked for by its name."""
+    """The group with what is newer in its description, or only there."""
     kind = type_of(described)
     return ListedGroup(
         group.group_id,
@@ -199,7 +194,7 @@ def _member(member: MemberDescription, group: ListedGroup) -> Member:
     given: dict[str, list[int]] = {}
     for one in member.assignment.topic_partitions:
         given.setdefault(one.topic, []).append(one.partition)
-    # Up to Kafka 3.9 a coordinator leaves assignments out while a classic group rebalances
+    # Up to Kafka 3.9 a coordinator omits assignments while a classic group rebalances
     # (GroupMetadata.summary, summaryNoMetadata): empty is unknown then.
     is_told = bool(given) or group.group_type == "consumer" or group.state == "Stable"
     # kfake describes KIP-848 groups by topic ids alone: a topic without a name is no answer either.

@@ -1,4 +1,4 @@
-"""Source: which groups there are, as all brokers list them."""
+"""Source: the groups that all brokers list."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ _STATES = {
 
 
 def listed(settings: GroupsSettings) -> Listing:
-    """The wanted groups, and why the list may be incomplete; whatever the brokers do, nothing is raised."""
+    """The wanted groups, and why the list may be incomplete; errors of brokers are never raised."""
     try:
-        # A client that nobody holds is gone before the answer comes.
+        # Without this reference, the client would be collected before the answer comes.
         admin = admin_of(settings.properties)
         asked = admin.list_consumer_groups(request_timeout=settings.request_timeout_s)
         found = answer(asked, settings.request_timeout_s)
@@ -45,11 +45,11 @@ def _why_incomplete(errors: list[Any] | None) -> str | None:
 
 
 def type_of(group: Any) -> str:
-    """Type of a listed or described group, in the words of the tables."""
+    """Type of a listed or described group, as the tables name it."""
     kind = getattr(group, "type", ConsumerGroupType.UNKNOWN)
     return _TYPES.get(kind, "unknown")
 
 
 def state_of(group: Any) -> str | None:
-    """State of a listed or described group by Kafka's name; None where the client knows none."""
+    """Kafka's name of the state of a listed or described group; None if the client knows none."""
     return _STATES.get(getattr(group, "state", ConsumerGroupState.UNKNOWN))

@@ -1,4 +1,4 @@
-"""Source: which groups a batch asks for, and how its tasks share them."""
+"""Source: the groups that a batch requests, and the shares of its tasks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from pipeline.name_filter import NameFilter
 from pipeline.placement import placed
 
 NOT_ASKED_IN_TIME = "the groups before it took all of source.request_timeout_s"
-"""Why a group has no answer that nobody was asked for."""
-# A task costs more than to ask for fewer.
+"""Why a group that was not requested has no answer."""
+# For fewer groups a task is not worth its cost.
 _SHARE_GROUPS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsSettings:
-    """What to ask, and how."""
+    """Settings of the requests."""
 
     properties: dict[str, Any]
     """librdkafka properties; references to secrets are still unresolved."""
@@ -23,13 +23,13 @@ class GroupsSettings:
     groups_exclude: tuple[str, ...]
     """Regular expressions on the whole group id; exclusion wins."""
     request_timeout_s: float
-    """For all groups of a task together."""
+    """Time for all groups of a task together."""
     at_once: int
-    """Most groups that are asked for at the same time, by all tasks together."""
+    """Maximum number of groups that all tasks together request at the same time."""
 
     @property
     def wanted(self) -> NameFilter:
-        """Lets the groups through that are asked for."""
+        """Admits the groups to request."""
         return NameFilter(self.groups_include, self.groups_exclude)
 
 
@@ -39,7 +39,7 @@ class ListedGroup:
 
     group_id: str
     group_type: str
-    """'classic', 'consumer', or 'unknown': the client knows no other word, and older brokers give none."""
+    """'classic', 'consumer', or 'unknown': the client knows no other type, and older brokers report none."""
     state: str | None
     """Kafka's name of the state; None if the client does not know it."""
 
@@ -50,16 +50,16 @@ class Listing:
 
     groups: tuple[ListedGroup, ...] = ()
     error: str | None = None
-    """Why there may be more groups; None when all brokers have answered."""
+    """Why there may be more groups; None if all brokers have answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupShare:
-    """Groups that one task asks for, in this order."""
+    """Groups that one task requests, in this order."""
 
     groups: tuple[ListedGroup, ...]
     at_once: int
-    """Most that it asks for at the same time."""
+    """Maximum number that it requests at the same time."""
 
 
 def shared_out(
@@ -67,14 +67,13 @@ def shared_out(
 ) -> list[GroupShare]:
     """The groups in at most `tasks` shares of about equal size.
 
-    A silent coordinator holds up whoever waits for it. So groups that had no answer come last, and before those the
-    ones that nobody asked for by then.
+    Requests wait for a silent coordinator. So groups that had no answer come last, after those that were not requested.
 
     Args:
-        groups: To be asked for.
-        tasks: How many run at once.
-        at_once: Most groups that are asked for at the same time.
-        doubtful: By group: why it had no answer in the batch before.
+        groups: Groups to request.
+        tasks: Number of tasks that run at once.
+        at_once: Maximum number of groups that are requested at the same time.
+        doubtful: Why a group had no answer in the previous batch, by group.
     """
     if not groups:
         return []

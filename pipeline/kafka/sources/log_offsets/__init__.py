@@ -1,5 +1,5 @@
-"""Log start and log end of every wanted partition, asked in each batch.
+"""Log start and log end offsets of every wanted partition, requested in each batch.
 
-Imports the Kafka client of its process. Start with `ask` (with `kafka.list_offsets`), what is asked for together is in
-`settings`; `topics_gone` asks again by name.
+Imports the Kafka client of its process. Start with `ask` (and `kafka.list_offsets`); `settings` has the shares of
+tasks, and `topics_gone` asks for topics by name.
 """

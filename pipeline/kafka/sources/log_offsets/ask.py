@@ -1,14 +1,14 @@
-"""Source: log start and log end offsets, as the brokers give them now.
+"""Source: present log start and log end offsets.
 
 One row per partition:
 
     topic, topic_id, partition, log_start_offset, log_end_offset, last_stable_offset, isolation, observed_at_ms, error,
     leader_broker, preferred_leader, replicas, in_sync_replicas
 
-`error` is set, and the offsets are null, where the broker did not answer. A row whose topic is null carries
-the listing itself: with an error nothing is known about which topics exist, without one a topic that has no
-row is to be asked for by its name (`topics_gone`). It alone has `brokers`, the number of live ones. Whatever
-happens to the cluster, the batch does not fail: the rows say what went wrong.
+`error` is set, and the offsets are null, if the broker did not answer. The row whose topic is null is about the listing
+itself: with an error it is unknown which topics exist; without one, a topic that has no row has to be requested by name
+(`topics_gone`). It alone has `brokers`, the number of live brokers. The batch does not fail, whatever happens to the
+cluster: the rows have the errors.
 """
 
 from collections.abc import Iterator
@@ -50,23 +50,23 @@ _ENDS = {
     "read_uncommitted": (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED),
     "read_committed": (IsolationLevel.READ_COMMITTED,),
 }
-"""Isolation levels whose end is asked for; the last one is the log end."""
-# One task asks for this many in about 0.7 s; two tasks are faster from twice as many.
+"""Isolation levels whose end offsets are requested; the last one is the log end."""
+# One task requests this many in about 0.7 s; two tasks are faster from twice as many.
 _SHARE_PARTITIONS = 10_000
-# Ids are asked for before offsets. A broker that owes them must not hold up what is there.
+# Ids are requested before offsets. A broker that does not return them must not delay the offsets.
 _IDS_WAIT_S = 0.5
 
 
 def shares(settings: LogOffsetsSettings, *, tasks: int) -> list[Share]:
-    """The wanted partitions in shares of equal size, as many as are worth it and at most `splits`.
+    """The wanted partitions in shares of equal size: as many as are worthwhile, and at most `splits`.
 
     Args:
-        settings: What to ask.
-        tasks: How many run at once, which bounds the shares where `splits` does not.
+        settings: Settings of the requests.
+        tasks: Number of tasks that run at once: the limit of shares where `splits` sets none.
     """
     try:
         topics, error = _listed(settings)
-    except Exception as failure:  # noqa: BLE001 - whatever the client says, the row says it
+    except Exception as failure:  # noqa: BLE001 - any error of the client goes into the row
         return [Share(error=f"topics could not be listed: {failure}", carries_listing=True)]
     worth = -(-sum(map(len, topics.values())) // _SHARE_PARTITIONS)
     found = shared_out(topics, min(settings.splits or tasks, max(1, worth)), error=error)
@@ -81,7 +81,7 @@ def _listed(settings: LogOffsetsSettings) -> tuple[dict[str, list[int]], str | N
     """
     listed = leaders_of(settings.properties).relisted(timeout_s=settings.request_timeout_s).topics
     wanted = {name: topic for name, topic in sorted(listed.items()) if settings.wants(name)}
-    # A topic whose metadata cannot be had just now is not a topic that is gone.
+    # A topic whose metadata is unavailable now is not a deleted topic.
     unclear = [
         f"topic {name}: {topic.error.str()}"
         for name, topic in wanted.items()
@@ -92,7 +92,7 @@ def _listed(settings: LogOffsetsSettings) -> tuple[dict[str, list[int]], str | N
 
 
 def ask(settings: LogOffsetsSettings, share: Share) -> pa.RecordBatch:
-    """Rows of `LOG_OFFSETS` for one share; a question that fails becomes a row with its error."""
+    """Rows of `LOG_OFFSETS` for one share; a failed request becomes a row with its error."""
     try:
         offsets = list(_offsets(settings, share))
     except KafkaException as failure:
@@ -101,7 +101,7 @@ def ask(settings: LogOffsetsSettings, share: Share) -> pa.RecordBatch:
 
 
 def unanswered(settings: LogOffsetsSettings, share: Share, error: str) -> pa.RecordBatch:
-    """Rows of `LOG_OFFSETS` for a share that cannot be asked for: each has the error."""
+    """Rows of `LOG_OFFSETS` for a share that cannot be requested: each has the error."""
     same = {"isolation": settings.isolation, "observed_at_ms": clock.now_ms(), "error": error}
     rows = [
         same | {"topic": topic, "partition": number} for topic, numbers in share.topics for number in numbers
@@ -110,7 +110,7 @@ def unanswered(settings: LogOffsetsSettings, share: Share, error: str) -> pa.Rec
 
 
 def _listing(settings: LogOffsetsSettings, share: Share) -> Iterator[Row]:
-    """The row that carries the listing, if the share does."""
+    """The row about the listing, if the share carries it."""
     if share.carries_listing:
         same = {"isolation": settings.isolation, "observed_at_ms": clock.now_ms()}
         yield same | {"error": share.error, "brokers": share.brokers}
@@ -122,7 +122,7 @@ def _offsets(settings: LogOffsetsSettings, share: Share) -> Iterator[Row]:
         return
     leaders, timeout_s = leaders_of(settings.properties), settings.request_timeout_s
     asked_ids = TopicIds(leaders.admin, [topic for topic, _ in share.topics], timeout_s=timeout_s)
-    # In this order no answer is beyond the one after it.
+    # In this order no offset is above the one after it.
     asks = (
         (OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED),
         *((OffsetSpec.latest(), isolation) for isolation in _ENDS[settings.isolation]),

@@ -1,7 +1,7 @@
-"""Source: topic ids, by which a topic is told from another one that had its name before.
+"""Source: topic ids, which tell a topic from an earlier one of the same name.
 
-librdkafka's listing has none, so topics are also described when offsets are asked for. An id that is not there in
-time, or that an older broker does not give, is no statement.
+librdkafka's listing has no ids, so topics are also described when offsets are requested. An id that does not come in
+time, or that an older broker does not return, means nothing.
 """
 
 import time
@@ -14,23 +14,23 @@ from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, TopicDescription
 
 _CALL_TOPICS = 100
-# Kafka's Uuid.ZERO_UUID: the broker has no ids.
+# Kafka's Uuid.ZERO_UUID: the broker knows no ids.
 _NO_ID = "A" * 22
 
 
 @final
 class TopicIds:
-    """A question that is on its way from the moment this is made."""
+    """A request for topic ids, sent on creation."""
 
     def __init__(self, admin: AdminClient, topics: Sequence[str], *, timeout_s: float) -> None:
-        """Ask."""
+        """Send the request."""
         self._futures: dict[str, Future[TopicDescription]] = {}
         for begin in range(0, len(topics), _CALL_TOPICS):
             names = TopicCollection(list(topics[begin : begin + _CALL_TOPICS]))
             self._futures |= admin.describe_topics(names, request_timeout=timeout_s)
 
     def known(self, *, wait_s: float) -> dict[str, str]:
-        """Ids by topic, as Kafka writes them, of those that are answered within `wait_s`."""
+        """Topic ids as Kafka writes them, by topic, as far as they are answered within `wait_s`."""
         ends_at = time.monotonic() + wait_s
         found: dict[str, str] = {}
         for topic, future in self._futures.items():

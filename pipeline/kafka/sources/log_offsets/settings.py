@@ -1,4 +1,4 @@
-"""Source: what a batch asks the brokers for, and how the tasks of a batch share it."""
+"""Source: the offsets that a batch requests, and the shares of its tasks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from pipeline.name_filter import NameFilter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOffsetsSettings:
-    """What to ask, and how."""
+    """Settings of the requests."""
 
     properties: dict[str, Any]
     """librdkafka properties; references to secrets are still unresolved, executors resolve their own."""
@@ -20,33 +20,29 @@ class LogOffsetsSettings:
     isolation: str
     request_timeout_s: float
     splits: int
-    """Most tasks that ask at the same time; 0 for as many as Spark runs at once."""
+    """Maximum number of tasks that ask at the same time; 0 for as many as Spark runs at once."""
 
     def wants(self, topic: str) -> bool:
-        """Whether the patterns let this topic through."""
+        """Whether the patterns admit this topic."""
         return NameFilter(self.topics_include, self.topics_exclude).admits(topic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What is asked for together: partition numbers by topic; and in the first, why the listing is not complete."""
+    """Partitions that one task requests, by topic; the first share also has why the listing is incomplete."""
 
     topics: tuple[tuple[str, tuple[int, ...]], ...] = ()
     error: str | None = None
     carries_listing: bool = False
     brokers: int | None = None
-    """Live ones, by the listing; None where it is not carried, or had no answer."""
+    """Number of live brokers; None without the listing, or if it had no answer."""
 
 
 def shared_out(topics: dict[str, list[int]], count: int, *, error: str | None = None) -> list[Share]:
     """`topics` in at most `count` shares whose partition counts differ by at most one.
 
-    A large topic is split between shares. The first share carries the listing, also when it is empty.
-
-    Args:
-        topics: Partition numbers by topic.
-        count: Of the shares.
-        error: Why there may be more topics.
+    A large topic is split between shares. The first share carries the listing, even if it is empty, with why there may
+    be more topics.
     """
     flat = [(topic, number) for topic in sorted(topics) for number in sorted(topics[topic])]
     size = max(1, -(-len(flat) // count))
@@ -62,7 +58,7 @@ def shared_out(topics: dict[str, list[int]], count: int, *, error: str | None = 
 
 
 def with_partitions(share: Share, partitions: Iterable[PartitionKey]) -> Share:
-    """The share with these partitions besides its own."""
+    """The share with these partitions added."""
     found = {topic: set(numbers) for topic, numbers in share.topics}
     for topic, number in partitions:
         found.setdefault(topic, set()).add(number)

@@ -1,7 +1,7 @@
-"""Source: is a topic gone? Asked by its name, since a listing may be short.
+"""Source: topics that are gone, by requests for their names, since a listing may be incomplete.
 
-A topic that no broker lists may be gone, or this user may have lost the right to describe it, or the broker that
-was asked did not know of it yet. Only the answer that there is no such topic says that it is gone.
+A topic that no broker lists may be deleted, this user may have lost the right to describe it, or the broker may not
+have known it yet. Only the answer that there is no such topic proves that it is gone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,21 +19,21 @@ _GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What the brokers say of topics by name; each topic is in one of the two."""
+    """Answers to requests for topics by name; each topic is in one of the two."""
 
     remaining: Mapping[str, int] = field(default_factory=dict)
-    """How many partitions the topic has, from 0 up; 0 for a topic that is gone."""
+    """Number of partitions of the topic; 0 if it is gone."""
     unconfirmed: Mapping[str, str] = field(default_factory=dict)
     """Why there is no answer."""
 
 
 def confirm_gone(leaders: Leaders, topics: Sequence[str], *, timeout_s: float) -> Found:
-    """What is left of each of the topics, as the brokers say when they are asked for it by name.
+    """What is left of each of these topics, by requests for their names.
 
     Args:
-        leaders: Whose client is used; a broker that does not answer is replaced by another.
-        topics: Names that a complete listing did not contain, or not with all their partitions.
-        timeout_s: How long that may take.
+        leaders: Provides the client; a broker that does not answer is replaced by another.
+        topics: Topics that a complete listing lacked, or listed without some of their partitions.
+        timeout_s: Time for all requests.
     """
     if not topics:
         return Found()
@@ -41,7 +41,7 @@ def confirm_gone(leaders: Leaders, topics: Sequence[str], *, timeout_s: float) -
     def described(admin: AdminClient, left_s: float) -> dict[str, Future[TopicDescription]]:
         asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=left_s)
         for future in asked.values():
-            # A question that failed as a whole has failed for each topic: another broker is asked.
+            # A failed request fails for each of its topics: another broker is asked.
             if _unanswered(future, left_s):
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - public constant
         return asked

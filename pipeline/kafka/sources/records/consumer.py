@@ -1,4 +1,4 @@
-"""Source: what `decode.records` does with Kafka: one consumer per worker, its partitions assigned, no group joined."""
+"""Source: the consumer of `decode.records`: one per worker, with assigned partitions and without a group."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -17,38 +17,38 @@ from pipeline.kafka.tokens import ready
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSettings:
-    """How a worker reads."""
+    """Settings of a worker that reads."""
 
     properties: Mapping[str, str]
     """librdkafka properties; references to secrets are still unresolved, executors resolve their own."""
     timeout_s: float
-    """A span without progress for so long is given up."""
+    """Time without progress after which a span is abandoned."""
 
 
 _READER = {
     "group.id": "lagwise-reader",
     "enable.auto.commit": "false",
     "enable.auto.offset.store": "false",
-    # Offsets committed in a transaction that was aborted must never show.
+    # Offsets of an aborted transaction must never show.
     "isolation.level": "read_committed",
-    # A position that the log does not have is a reason to read again, never one to skip.
+    # A position outside of the log is a reason to read again, never to skip records.
     "auto.offset.reset": "error",
     "enable.partition.eof": "true",
-    # The log's end is known; an answer that waits for more records only costs time.
+    # The log's end is known; a response that waits for more records only costs time.
     "fetch.wait.max.ms": "10",
     "fetch.error.backoff.ms": "100",
-    # Once this many records wait to be taken, no more are fetched; for a second, unless told otherwise, though they are
-    # taken in tenths: a backlog was read at a quarter of the speed.
+    # Beyond this number of waiting records the client pauses fetching, by default for a second, although they are taken
+    # within tenths of one: a backlog was read at a quarter of the speed.
     "fetch.queue.backoff.ms": "10",
 }
 _AT_A_TIME = 50_000
 _POLL_S = 0.1
-# Workers are reused from batch to batch: a consumer for each would connect and look up its leaders every time.
+# Workers serve many batches: a consumer for each batch would connect and look up its leaders every time.
 _consumers: dict[str, Consumer] = {}
 
 
 def consume(spans: list[Span], settings: ReadSettings) -> Iterator[pa.RecordBatch | list[dict[str, Any]]]:
-    """Batches of `RECORDS` in the order of each log, then the rows that say how far each span was read."""
+    """Batches of `RECORDS` in the order of each log, then the rows with the position reached in each span."""
     progress = {span.key: Progress(span, span.start, span.leader_epoch) for span in spans}
     try:
         consumer = _consumer(settings)
@@ -70,7 +70,7 @@ def consume(spans: list[Span], settings: ReadSettings) -> Iterator[pa.RecordBatc
             consumer.resume(consumer.assignment())
         consumer.unassign()
     if any(one.error for one in progress.values()):
-        # Its connections and what it knows of leaders may be what is wrong.
+        # Its connections or its leaders may be the cause.
         _consumers.pop(_name(settings), consumer).close()
     yield [one.row() for one in progress.values()]
 
@@ -79,9 +79,9 @@ def _records(
     consumer: Consumer, progress: dict[PartitionKey, Progress], timeout_s: float
 ) -> Iterator[pa.RecordBatch]:
     while open_spans := [one for one in progress.values() if not one.is_over]:
-        # Time that whoever takes the records needs for them is no silence of a leader.
+        # Time that the caller spends on the records does not count as silence of a leader.
         begun = time.monotonic()
-        # It returns as soon as it has that many, so that nobody waits for the last ones.
+        # It returns as soon as it has that many, without waiting for the last ones.
         left = sum(one.span.end - one.offset for one in open_spans)
         messages = consumer.consume(min(left, _AT_A_TIME), timeout=_POLL_S)
         waited_s = time.monotonic() - begun

@@ -1,4 +1,4 @@
-"""Source: where the logs that the stream reads start and end, as their leaders say before each batch."""
+"""Source: start and end offsets of the logs that the stream reads, requested before each batch."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,24 +20,24 @@ _ASKS = (
 
 
 class EndsAsker:
-    """Asks, batch after batch; remembers who did not answer."""
+    """Asks before each batch; remembers leaders that did not answer."""
 
     def __init__(
         self, make_admin: Callable[[], AdminClient], topics: Sequence[str], *, timeout_s: float
     ) -> None:
-        """Nothing is asked yet."""
+        """Ask nothing yet."""
         self._topics = tuple(topics)
         self._timeout_s = timeout_s
         self._leaders = Leaders(make_admin, topics)
 
     def __call__(self) -> dict[PartitionKey, Answer]:
-        """What the leader of each partition of the topics says, or why there is no answer.
+        """The answer of the leader of each partition of the topics, or why there is none.
 
         Raises:
             BrokerUnavailableError: No broker answered at all.
             TopicMissingError: One of the topics is gone.
-            OffsetsRefusedError: The cluster does not let this user read the offsets topic.
-            AccessRefusedError: It does not let this user in, or read another one of the topics.
+            OffsetsRefusedError: This user may not read the offsets topic.
+            AccessRefusedError: The cluster refuses this user, or the user may not read another of the topics.
         """
         with explained("the Kafka cluster cannot be used"):
             listed = self._leaders.relisted(timeout_s=self._timeout_s).topics
@@ -61,6 +61,6 @@ def _told(key: PartitionKey, answer: LeaderAnswer) -> Answer:
 def _named(
     topic: str, error: AccessRefusedError | BrokerUnavailableError
 ) -> AccessRefusedError | BrokerUnavailableError:
-    """The error; one about the right to the offsets topic has a class of its own."""
+    """The error; a missing right to the offsets topic has a class of its own."""
     is_right = type(error) is AccessRefusedError  # A login that fails says nothing about rights.
     return OffsetsRefusedError(str(error)) if is_right and topic == OFFSETS_TOPIC else error

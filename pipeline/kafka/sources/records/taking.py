@@ -1,7 +1,7 @@
-"""Source: which messages of a consumer are records of the spans that it reads, column by column.
+"""Source: the messages of a consumer that are records of its spans, column by column.
 
-A million times a call of a method is most of what reading costs, so each attribute is asked once for each message, and
-what hangs on a partition is settled once for each partition among them.
+Most of the time of reading goes into a million method calls, so each attribute is read once per message, and work per
+partition is done once for each partition among them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ RECORDS = pa.schema(
     ]
 )
 
-# Microseconds of a timestamp column are 64 bits; a producer may have named a time beyond them.
+# A timestamp column has microseconds in 64 bits; a producer may have set a time beyond them.
 _LARGEST_TIME_MS = (2**63 - 1) // 1000
 _BEHIND_THE_LOG = frozenset(
     {
@@ -40,20 +40,20 @@ _BEHIND_THE_LOG = frozenset(
 
 @dataclass(slots=True)
 class Progress:
-    """How far one span is."""
+    """Progress of one span."""
 
     span: Span
     offset: int
-    """Next one to read."""
+    """Offset of the next record to read."""
     leader_epoch: int
     is_over: bool = False
-    """Nothing more is to be had in this batch."""
+    """This batch gets no more of it."""
     error: str | None = None
     silent_s: float = 0.0
-    """How long nothing has come of it."""
+    """Time without a record of it."""
 
     def row(self) -> dict[str, Any]:
-        """What decoded rows of kind 'read' say."""
+        """A decoded row of kind 'read'."""
         return {
             "topic": self.span.topic,
             "partition": self.span.partition,
@@ -63,25 +63,20 @@ class Progress:
         }
 
     def heard_nothing_for(self, silent_s: float, timeout_s: float) -> None:
-        """Give the span up when that is too long."""
+        """Abandon the span after too long a silence."""
         self.silent_s = silent_s
         if not self.is_over and silent_s > timeout_s:
             self.end_at(self.offset, f"its leader does not answer: no record within {timeout_s:g} s")
 
     def end_at(self, offset: int, error: str | None = None) -> None:
-        """Nothing more is read; the next batch goes on at this offset."""
+        """End the span; the next batch continues at this offset."""
         self.offset, self.is_over, self.error = offset, True, error
 
     def end_by(self, error: KafkaError, offset: int) -> None:
-        """End as a message says that is no record.
-
-        Args:
-            error: Of the message.
-            offset: Of the message.
-        """
+        """End the span because of a message that is no record."""
         if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - public constant
-            # What is left before the end are markers of transactions and gaps of compaction. A leader that is new may
-            # not know yet how far its log counts; the next batch goes on from the last record.
+            # Before the end there are only transaction markers and gaps of compaction. A new leader may not know its
+            # high watermark yet; the next batch continues after the last record.
             self.end_at(self.span.end if offset >= self.span.end else self.offset)
         elif error.code() in _BEHIND_THE_LOG:
             self.end_at(self.offset, f"{TRUNCATED}: {error.str()}")
@@ -94,11 +89,9 @@ class Progress:
 def take(
     messages: Sequence[Message], progress: Mapping[PartitionKey, Progress]
 ) -> tuple[pa.RecordBatch, set[PartitionKey]]:
-    """The records of the spans that were not over, as `RECORDS`, and the partitions that have answered.
+    """The records of the unfinished spans, as `RECORDS`, and the partitions that have answered.
 
-    Args:
-        messages: Those of one partition in the order of its log.
-        progress: By partition; says afterwards how far each span is.
+    Messages of one partition are in the order of its log; `progress` is updated.
     """
     errors = {at: error for at, message in enumerate(messages) if (error := message.error()) is not None}
     topics, partitions, offsets = places = _places(messages)
@@ -141,7 +134,7 @@ def _records(
 
 
 def _by_partition(topics: pa.Array, partitions: Int64s) -> Iterator[tuple[PartitionKey, Int64s]]:
-    """The messages of each partition, ascending; an error that is about none shows as the silence of some."""
+    """The messages of each partition, ascending; an error without a partition shows as silence of others."""
     encoded = topics.dictionary_encode()
     known = np.flatnonzero(encoded.indices.is_valid().to_numpy(zero_copy_only=False))
     topic = encoded.indices.fill_null(-1).to_numpy()[known].astype(np.int64)
@@ -154,9 +147,9 @@ def _by_partition(topics: pa.Array, partitions: Int64s) -> Iterator[tuple[Partit
 
 
 def _taken(one: Progress, rows: Int64s, offsets: Int64s, errors: Mapping[int, KafkaError]) -> Int64s:
-    """The messages that are records of the span; says in `one` how far it is by them."""
+    """The messages that are records of the span; updates its progress."""
     failed = next((at for at in rows.tolist() if at in errors), None) if errors else None
-    # What comes after an error is not in the order of the log any more.
+    # Messages after an error are no longer in the order of the log.
     records = rows if failed is None else rows[rows < failed]
     taken = records[: np.searchsorted(offsets[records], one.span.end)]
     if taken.size:

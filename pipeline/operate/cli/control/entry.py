@@ -1,8 +1,10 @@
 """One record of the control topic, as `lagwise control tail` shows it."""
 
 import json
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Message
 
 from assignor.errors import DecodeError
 from assignor.protocol.control import decode
@@ -10,38 +12,20 @@ from pipeline import clock
 from pipeline.operate.output import plain
 
 
-class Message(Protocol):
-    """What is needed of confluent_kafka's message."""
-
-    def partition(self) -> int | None: ...  # noqa: D102  # as in confluent_kafka
-
-    def offset(self) -> int | None: ...  # noqa: D102
-
-    def timestamp(self) -> tuple[int, int]: ...  # noqa: D102
-
-    def key(self) -> Any: ...  # noqa: D102
-
-    def value(self) -> Any: ...  # noqa: D102
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A record with what could be made of it."""
+    """A record and its decoded content."""
 
     partition: int
     offset: int
     written_at: str
     """Timestamp of the record, ISO 8601 in UTC."""
     key: str
-    """Undecodable bytes as escapes."""
+    """Key as text; undecodable bytes are escaped."""
     record: dict[str, Any] | None
-    """The plan; null when it was withdrawn or is damaged."""
+    """The plan; null if it is withdrawn or damaged."""
     damaged: str | None
-    """Why the value is not a plan; null when it is a plan or a withdrawal."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields under their names."""
-        return asdict(self)
+    """Why the value is no plan; null for a plan or a withdrawal."""
 
     def as_text(self) -> str:
         """One line for people."""
@@ -79,7 +63,7 @@ def _decoded(value: bytes) -> tuple[dict[str, Any] | None, str | None]:
         decode(value)
     except DecodeError as error:
         return None, str(error)
-    # As published, with the fields that this version does not know.
+    # As published, including fields that this version does not know.
     return json.loads(value), None
 
 

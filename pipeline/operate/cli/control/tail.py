@@ -1,6 +1,7 @@
 """`lagwise control tail`: the control topic as consumers see it."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,7 +15,7 @@ from pipeline.kafka.errors import client_with_reason, explained
 from pipeline.operate.cli.control.entry import Entry, entry
 from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.operate.output import note, progress
-from pipeline.operate.poll import assign_all, messages
+from pipeline.operate.poll import READER, assign_all, messages
 from pipeline.publish.claim import is_claim
 
 control = typer.Typer(no_args_is_help=True, add_completion=False, help="Read the control topic.")
@@ -31,18 +32,10 @@ def tail(
     ] = "text",
     bootstrap: Annotated[
         str | None,
-        typer.Option(
-            "--bootstrap",
-            metavar="HOST:PORT",
-            help="Brokers, instead of a configuration.",
-            show_default=False,
-        ),
+        typer.Option("--bootstrap", metavar="HOST:PORT", help="Brokers, instead of a configuration."),
     ] = None,
     topic: Annotated[
-        str | None,
-        typer.Option(
-            "--topic", help="Topic, instead of control.topic in the configuration.", show_default=False
-        ),
+        str | None, typer.Option("--topic", help="Topic, instead of control.topic in the configuration.")
     ] = None,
     config: StreamConfigOption = None,
 ) -> None:
@@ -54,9 +47,8 @@ def tail(
     Exit status: 0 the topic was read, 1 there is no such topic or no broker answers, 2 wrong usage.
     """
     settings = _settings(bootstrap, config)
-    properties = librdkafka_properties(settings, **{"group.id": "lagwise-control-tail"})
-    more = {"enable.auto.commit": "false", "enable.partition.eof": "true"}
-    consumer, reason = client_with_reason(Consumer, properties | more)
+    properties = librdkafka_properties(settings, **{"group.id": "lagwise-control-tail"}, **READER)
+    consumer, reason = client_with_reason(Consumer, properties)
     try:
         name = topic or settings.control.topic
         with progress("asking the brokers"), explained("the Kafka cluster cannot be used", reason):
@@ -84,4 +76,4 @@ def _settings(bootstrap: str | None, config: Path | None) -> Config:
 
 
 def _print(found: Entry, *, output: Literal["text", "json"]) -> None:
-    typer.echo(json.dumps(found.as_json()) if output == "json" else found.as_text())
+    typer.echo(json.dumps(asdict(found)) if output == "json" else found.as_text())

@@ -13,22 +13,14 @@ from pipeline.tables.reading import Tables
 
 
 def approve_plan(tables: Tables, config: Config, group: str, *, plan: str, reason: str, by: str) -> Orders:
-    """Write the order, and return what holds for the group then.
-
-    Args:
-        tables: Where the plan waits.
-        config: Configuration of the stream.
-        group: The group.
-        plan: `plan_id` of the plan that was looked at.
-        reason: Why, for the next operator.
-        by: Who gives the order.
+    """Approve the plan with this `plan_id`; the orders that hold for the group then.
 
     Raises:
-        NotWaitingError: This plan does not wait, or somebody has approved it already.
+        NotWaitingError: The plan does not wait, or is approved already.
         StoreError: The tables cannot be read.
         BrokerUnavailableError: The order could not be written.
-        AccessRefusedError: The cluster does not let this user do it.
-        EncodeError: A text cannot be written.
+        AccessRefusedError: This user may not write it.
+        EncodeError: A text cannot be encoded.
     """
     row = waiting_row(tables, group)
     check_is(row, group, plan)
@@ -44,11 +36,7 @@ def with_approval(held: Orders, row: Row, *, reason: str, by: str) -> Orders:
         NotWaitingError: Another operator has approved the same plan, and the stream has not answered yet.
     """
     approval = Approval(
-        target_hash=row["target_hash"],
-        base_hash=row["base_hash"],
-        reason=reason,
-        by=by,
-        at_ms=clock.now_ms(),
+        target_hash=row["target_hash"], base_hash=row["base_hash"], reason=reason, by=by, at_ms=clock.now_ms()
     )
     before = held.approval
     is_unanswered = before is not None and before.at_ms > from_json(row["state"]).approval_at_ms

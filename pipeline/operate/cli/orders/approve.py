@@ -1,4 +1,4 @@
-"""`lagwise approve`: publish the plan that waits for an operator, once he has looked at it."""
+"""`lagwise approve`: publish a plan that waits for approval, after showing it."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from pipeline.config.load import load
 from pipeline.config.secret_values import resolve
 from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.operate.cli.orders.approval import with_approval
-from pipeline.operate.cli.orders.commands import GroupArgument, OutputOption, give, who
+from pipeline.operate.cli.orders.commands import GroupArgument, OutputOption, ReasonOption, give, who
 from pipeline.operate.cli.tables.recommendations import STORY_COLUMNS, story
 from pipeline.operate.listings.waiting import check_is, plan_id, waiting_row
 from pipeline.operate.output import Row, plain
@@ -18,10 +18,9 @@ from pipeline.tables.reading import Tables
 def approve(
     group: GroupArgument,
     *,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the next operator.")] = "",
+    reason: ReasonOption = "",
     plan: Annotated[
-        str | None,
-        typer.Option("--plan", metavar="ID", help="Approve this plan without asking.", show_default=False),
+        str | None, typer.Option("--plan", metavar="ID", help="Approve this plan without asking.")
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Approve whichever waits, without asking.")

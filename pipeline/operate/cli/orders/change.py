@@ -2,26 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
 
 import typer
 
 from assignor.errors import DecodeError
 from assignor.protocol.commands import ALL, MAX_PARTITIONS, Approval, Orders, format_pin
 from assignor.protocol.ranges import parse_ranges
+from pipeline import clock
 from pipeline.operate.output import Row, plain
 
 Pins = Mapping[str, tuple[int, ...]]
 """Partitions by topic, ascending; an empty tuple is all partitions of the topic."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
 
 def parse_pins(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """What `TOPIC` and `TOPIC:0-3,7` name together; ranges may come in any order and overlap.
+    """Partitions that `TOPIC` and `TOPIC:0-3,7` name together; ranges may overlap, in any order.
 
     Raises:
-        typer.BadParameter: A text without a topic, or ranges that are none.
+        typer.BadParameter: A text has no topic, or invalid ranges.
     """
     pins: dict[str, tuple[int, ...]] = {}
     for text in texts:
@@ -34,57 +32,57 @@ def parse_pins(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
 
 
 def pause(orders: Orders, *, reason: str) -> Orders:
-    """No plans from now on; a second pause has the newer reason."""
+    """Pause plans; a second pause replaces the reason."""
     return replace(orders, paused=True, pause_reason=reason)
 
 
 def resume(orders: Orders, *, now_ms: int) -> Orders:
-    """Plans again, without pause and probation; pins stay. It is later than any resume before it, as a trigger is."""
+    """End a pause and a probation; pins stay. Its time is later than that of any earlier resume, as with triggers."""
     before_ms = orders.resumed_at_ms
     resumed_at_ms = now_ms if before_ms is None else max(now_ms, before_ms + 1)
     return replace(orders, paused=False, pause_reason="", resumed_at_ms=resumed_at_ms)
 
 
 def trigger(orders: Orders, *, now_ms: int) -> Orders:
-    """One more trigger, later than any before it, also where the clock that gave the last one was ahead."""
+    """Add a trigger, later than any before it, even if the clock of the last one was ahead."""
     before_ms = orders.triggered_at_ms
     return replace(orders, triggered_at_ms=now_ms if before_ms is None else max(now_ms, before_ms + 1))
 
 
 def approve(orders: Orders, approval: Approval) -> Orders:
-    """One more approval, later than any before it, also where the clock that gave the last one was ahead."""
+    """Add an approval, later than any before it, even if the clock of the last one was ahead."""
     before = orders.approval
     at_ms = approval.at_ms if before is None else max(approval.at_ms, before.at_ms + 1)
     return replace(orders, approval=replace(approval, at_ms=at_ms))
 
 
 def pin(orders: Orders, pins: Pins) -> Orders:
-    """`pins` besides those that hold."""
+    """Add `pins` to the present ones."""
     held = orders.pinned
     added = {topic: _both(held[topic], pins[topic]) if topic in held else pins[topic] for topic in pins}
     return replace(orders, pinned={**held, **added})
 
 
 def unpin(orders: Orders, pins: Pins) -> Orders:
-    """Without `pins`, and without any if it is empty; what is not pinned is no error.
+    """Remove `pins`, or all if it is empty; partitions that are not pinned are ignored.
 
     Raises:
-        typer.BadParameter: Some partitions of a topic that is pinned as a whole: which ones stay is not known.
+        typer.BadParameter: Single partitions of a topic that is pinned as a whole: the rest is unknown.
     """
     left = {topic: _without(topic, held, pins) for topic, held in orders.pinned.items()} if pins else {}
     return replace(orders, pinned={topic: held for topic, held in left.items() if held is not None})
 
 
 def as_text(orders: Orders) -> str:
-    """What holds, in words on one line."""
+    """The orders in words, on one line."""
     reason = f" ({plain(orders.pause_reason)})" if orders.pause_reason else ""
     parts = [f"paused{reason}"] if orders.paused else []
     if orders.pinned:
         parts.append(f"pinned {pins_text(row(orders)['pinned'])}")
     if orders.triggered_at_ms is not None:
-        parts.append(f"triggered {plain(_moment(orders.triggered_at_ms))}")
+        parts.append(f"triggered {plain(clock.at(orders.triggered_at_ms))}")
     if orders.resumed_at_ms is not None:
-        parts.append(f"resumed {plain(_moment(orders.resumed_at_ms))}")
+        parts.append(f"resumed {plain(clock.at(orders.resumed_at_ms))}")
     if orders.approval is not None:
         why = f" ({plain(orders.approval.reason)})" if orders.approval.reason else ""
         parts.append(f"plan {plain(row(orders)['approved_plan'])} approved{why}")
@@ -92,7 +90,7 @@ def as_text(orders: Orders) -> str:
 
 
 def pins_text(pinned: Mapping[str, str]) -> str:
-    """Pinned partitions, as `row` has them, the way one writes them to pin them; `-` for none."""
+    """Pinned partitions of a `row`, as the command takes them; `-` for none."""
     written = (topic if text == ALL else f"{topic}:{text}" for topic, text in pinned.items())
     return " ".join(map(plain, written)) or plain(None)
 
@@ -106,14 +104,14 @@ def row(orders: Orders) -> Row:
         "paused": orders.paused,
         "reason": orders.pause_reason,
         "pinned": {topic: format_pin(orders.pinned[topic]) for topic in sorted(orders.pinned)},
-        "triggered_at": None if triggered_at_ms is None else _moment(triggered_at_ms),
-        "resumed_at": None if resumed_at_ms is None else _moment(resumed_at_ms),
+        "triggered_at": None if triggered_at_ms is None else clock.at(triggered_at_ms),
+        "resumed_at": None if resumed_at_ms is None else clock.at(resumed_at_ms),
         "approved_plan": None if approval is None else "-".join(approval.hashes),
         "approval_reason": None if approval is None else approval.reason,
         "approved_by": None if approval is None else approval.by,
-        "approved_at": None if approval is None else _moment(approval.at_ms),
+        "approved_at": None if approval is None else clock.at(approval.at_ms),
         "by": orders.by,
-        "at": _moment(orders.at_ms),
+        "at": clock.at(orders.at_ms),
     }
 
 
@@ -129,12 +127,12 @@ def _parse_ranges(text: str, ranges: str) -> tuple[int, ...]:
 
 
 def _both(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-    # An empty tuple is the whole topic, which holds any part of it.
+    # An empty tuple is the whole topic, which includes any part of it.
     return tuple(sorted({*one, *other})) if one and other else ()
 
 
 def _without(topic: str, held: tuple[int, ...], pins: Pins) -> tuple[int, ...] | None:
-    """What stays pinned of `topic`; None for nothing."""
+    """The partitions of `topic` that stay pinned; None for none."""
     if topic not in pins:
         return held
     gone = pins[topic]
@@ -144,7 +142,3 @@ def _without(topic: str, held: tuple[int, ...], pins: Pins) -> tuple[int, ...] |
             f"unpin {plain(topic)}, then pin the partitions that must stay"
         )
     return tuple(number for number in held if number not in set(gone)) or None if gone else None
-
-
-def _moment(at_ms: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=at_ms)

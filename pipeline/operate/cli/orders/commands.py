@@ -1,7 +1,7 @@
 """Orders of an operator about a group: `pause`, `resume`, `trigger`, `pin`, `unpin`, and `orders`; all but `approve`.
 
-There is no `--bootstrap`: an order holds for a group under the cluster's name, which must be the one in the stream's
-configuration, or nobody reads the order.
+There is no `--bootstrap`: an order is for a group under the cluster's name, which must be that of the stream's
+configuration, or no stream reads the order.
 """
 
 import getpass
@@ -23,39 +23,21 @@ from pipeline.operate.cli.orders import change as orders_change
 from pipeline.operate.cli.orders.change import Pins, as_text, parse_pins, pins_text, row
 from pipeline.operate.cli.orders.doubts import doubts
 from pipeline.operate.cli.orders.topic import Found, OrdersTopic, orders_topic
-from pipeline.operate.output import (
-    Column,
-    FormatOption,
-    Row,
-    end_without,
-    json_value,
-    note,
-    plain,
-    progress,
-    show,
-)
+from pipeline.operate.output import Column, FormatOption, end_without, json_value, note, plain, progress, show
 
-GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]
+GroupArgument = Annotated[str, typer.Argument(metavar="GROUP")]
+ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the next operator.")]
 OutputOption = Annotated[
-    Literal["text", "json"],
-    typer.Option("--output", "-o", help="A line for people, or a JSON object."),
+    Literal["text", "json"], typer.Option("--output", "-o", help="A line for people, or a JSON object.")
 ]
-
-
-def _paused(values: Row) -> str:
-    return "yes" if values["paused"] else "no"
-
-
-def _pinned(values: Row) -> str:
-    return pins_text(values["pinned"])
 
 
 _COLUMNS = (
     Column(header="CLUSTER", name="cluster"),
     Column(header="GROUP", name="group"),
-    Column(header="PAUSED", name="paused", cell=_paused),
+    Column(header="PAUSED", name="paused", cell=lambda values: "yes" if values["paused"] else "no"),
     Column(header="REASON", name="reason"),
-    Column(header="PINNED", name="pinned", cell=_pinned),
+    Column(header="PINNED", name="pinned", cell=lambda values: pins_text(values["pinned"])),
     Column(header="TRIGGERED-AT", name="triggered_at"),
     Column(header="RESUMED-AT", name="resumed_at", is_wide=True),
     Column(header="APPROVED-PLAN", name="approved_plan"),
@@ -86,7 +68,7 @@ def orders(*, output: FormatOption = "table", config: StreamConfigOption = None)
 def pause(
     group: GroupArgument,
     *,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the next operator.")] = "",
+    reason: ReasonOption = "",
     output: OutputOption = "text",
     config: StreamConfigOption = None,
 ) -> None:
@@ -159,8 +141,7 @@ def trigger(
 def pin(
     group: GroupArgument,
     partitions: Annotated[
-        list[str],
-        typer.Argument(metavar="TOPIC[:0-3,7]", help="Partitions, or a whole topic.", show_default=False),
+        list[str], typer.Argument(metavar="TOPIC[:0-3,7]", help="Partitions, or a whole topic.")
     ],
     *,
     output: OutputOption = "text",
@@ -187,10 +168,7 @@ def pin(
 def unpin(
     group: GroupArgument,
     partitions: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="TOPIC[:0-3,7]", help="Default: everything that is pinned.", show_default=False
-        ),
+        list[str] | None, typer.Argument(metavar="TOPIC[:0-3,7]", help="Default: everything that is pinned.")
     ] = None,
     *,
     output: OutputOption = "text",
@@ -222,7 +200,7 @@ def give(
     output: Literal["text", "json"],
     pins: Pins | None = None,
 ) -> Orders:
-    """Write the changed orders, print what holds and from when on, and return the orders."""
+    """Write the changed orders, print what now holds and from when on, and return the orders."""
     settings = load(find_config(config))
     with progress("asking the brokers"), orders_topic(settings) as topic:
         try:
@@ -252,10 +230,10 @@ def _tell_skipped(found: Found, topic: OrdersTopic) -> None:
 
 
 def who() -> str:
-    """Who gives an order: user and host."""
+    """Author of an order: user and host."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
-        # A container may run under a number that has no name.
+        # A container may run under a user id without a name.
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"

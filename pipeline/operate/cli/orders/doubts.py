@@ -1,4 +1,4 @@
-"""What may be wrong with an order that is written all the same."""
+"""Possible mistakes in an order that is written all the same."""
 
 from pipeline.operate.cli.orders.change import Pins
 from pipeline.operate.cli.orders.topic import OrdersTopic
@@ -6,7 +6,7 @@ from pipeline.operate.output import plain
 
 
 def doubts(topic: OrdersTopic, group: str, pins: Pins) -> list[str]:
-    """Names that may be typing errors; the order holds all the same, for groups and topics may be created later."""
+    """Names that may be typing errors; the order is valid, since groups and topics may be created later."""
     found = []
     if not topic.knows_group(group):
         found.append(

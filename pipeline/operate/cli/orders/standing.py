@@ -1,4 +1,4 @@
-"""Orders that are given on the page: those of the commands `pause`, `resume`, `pin` and `unpin`."""
+"""Orders of the page, as of the commands `pause`, `resume`, `pin` and `unpin`."""
 
 import typer
 
@@ -14,21 +14,15 @@ from pipeline.operate.serve.orders import Standing
 
 
 def stand(config: Config, group: str, *, order: Standing, partitions: str, reason: str, by: str) -> str:
-    """Write the order, and return what holds for the group then and from when on, in sentences.
+    """Write the order; what holds for the group then and from when on, in sentences.
 
-    Args:
-        config: Of the stream.
-        group: The group.
-        order: Which one.
-        partitions: Of `pin` and `unpin`, as the commands take them, with blanks between; `unpin` without any is all.
-        reason: Of `pause`.
-        by: Who gives the order.
+    `pin` and `unpin` take partitions as their commands do, with blanks between; `unpin` without any is all.
 
     Raises:
-        OrderError: The partitions are none, or cannot be unpinned.
+        OrderError: The partitions are invalid, or cannot be unpinned.
         BrokerUnavailableError: The order could not be written.
-        AccessRefusedError: The cluster does not let this user do it.
-        EncodeError: A text is none that can be written.
+        AccessRefusedError: This user may not write it.
+        EncodeError: A text cannot be encoded.
     """
     try:
         pins = parse_pins(partitions.split()) if order in {"pin", "unpin"} else {}

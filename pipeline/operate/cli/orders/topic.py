@@ -1,8 +1,8 @@
-"""The commands topic: standing orders read to its end, and written back whole.
+"""The commands topic: standing orders, read to its end and written as a whole.
 
-A record replaces all that was ordered for its group, so two operators who change the same group at once could
-undo one another. Therefore a change is one transaction under an id that all share: beginning one makes the
-broker refuse every uncommitted one that began before, and it begins before the topic is read.
+A record replaces all earlier orders for its group, so two operators who change the same group at once could undo each
+other's orders. Therefore a change is one transaction under a shared id: its start makes the broker fence every earlier
+uncommitted one, and it starts before the topic is read.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,16 +29,15 @@ from pipeline.config.model import Config
 from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka.asking import answer
 from pipeline.kafka.client import librdkafka_properties
-from pipeline.kafka.errors import Reason, client_with_reason, error_of_call, explained
+from pipeline.kafka.errors import FENCED, Reason, client_with_reason, error_of_call, explained
 from pipeline.kafka.tokens import ready
-from pipeline.operate.poll import messages
+from pipeline.operate.poll import READER, messages
 
 Change = Callable[[Orders], Orders]
 
-# Records of one group must keep their order, also on a topic that somebody made with more partitions.
+# Records of one group must keep their order, even if the topic was created with more partitions.
 _PARTITION = 0
-_FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001  # public constant
-# A command that is killed leaves its transaction open for so long, and readers wait behind it.
+# A killed command leaves its transaction open for this time, and readers wait behind it.
 _TRANSACTION_MS = "10000"
 
 
@@ -47,7 +46,7 @@ class Found:
     """Content of the topic."""
 
     orders: Mapping[tuple[str, str], Orders]
-    """Newest orders by cluster and group; a group whose orders were deleted is not there."""
+    """Newest orders by cluster and group, without groups whose orders were deleted."""
     skipped: tuple[str, ...]
     """Records that are not orders, each as partition@offset and reason."""
 
@@ -56,7 +55,7 @@ class OrdersTopic:
     """The commands topic of one cluster; close it after use.
 
     Raises:
-        AccessRefusedError: The cluster does not let this user in, or not do it.
+        AccessRefusedError: The cluster refuses this user, or the user lacks a right.
         BrokerUnavailableError: No broker answers, or there is no such topic.
     """
 
@@ -64,12 +63,7 @@ class OrdersTopic:
         self.topic = config.control.commands_topic
         self._timeout_s = config.source.request_timeout_s
         self._properties = librdkafka_properties(config, log_level="0")
-        more = {
-            "group.id": "lagwise-orders",
-            "enable.auto.commit": "false",
-            "enable.partition.eof": "true",
-            "isolation.level": "read_committed",
-        }
+        more = {"group.id": "lagwise-orders", **READER}
         self._consumer, reason = client_with_reason(Consumer, self._properties | more)
         try:
             cluster_id, self._partitions = self._look(reason)
@@ -80,11 +74,11 @@ class OrdersTopic:
         """Name of the cluster as in the stream's configuration."""
 
     def close(self) -> None:
-        """Leave the broker."""
+        """Close the client."""
         self._consumer.close()
 
     def read(self) -> Found:
-        """All that stands in the topic now, of all clusters.
+        """The present content of the topic, of all clusters.
 
         Raises:
             AccessRefusedError: This user may not.
@@ -103,20 +97,20 @@ class OrdersTopic:
         return collect(found)
 
     def order(self, group: str, change: Change, *, by: str) -> tuple[Orders, Found]:
-        """As `change`, with who gives the order, and when.
+        """As `change`, with the author and the time of the order.
 
         Raises:
             AccessRefusedError: This user may not.
-            BrokerUnavailableError: They could not be read or written, or somebody else wrote meanwhile.
+            BrokerUnavailableError: They could not be read or written, or another operator wrote meanwhile.
         """
         return self.change(group, lambda held: replace(change(held), by=by, at_ms=clock.now_ms()))
 
     def change(self, group: str, change: Change) -> tuple[Orders, Found]:
-        """Read the group's orders, change them and write them; what was written, and what was read.
+        """Read, change and write the group's orders; return what was written, and what was read.
 
         Raises:
             AccessRefusedError: This user may not.
-            BrokerUnavailableError: They could not be read or written, or somebody else wrote meanwhile.
+            BrokerUnavailableError: They could not be read or written, or another operator wrote meanwhile.
         """
         properties = self._properties | {
             "transactional.id": f"lagwise-{self.cluster}:orders",
@@ -138,7 +132,7 @@ class OrdersTopic:
         return orders, found
 
     def partitions_of(self, topic: str) -> int | None:
-        """How many partitions `topic` has; None where the cluster does not tell."""
+        """Number of partitions of `topic`; None if the cluster does not report it."""
         try:
             found = self._consumer.list_topics(topic, timeout=self._timeout_s).topics[topic]
         except KafkaException:
@@ -146,11 +140,11 @@ class OrdersTopic:
         return None if found.error is not None else len(found.partitions)
 
     def knows_group(self, group: str) -> bool:
-        """Whether the cluster has the group; true where it does not tell."""
+        """Whether the cluster has the group; true if it does not report that."""
         try:
-            # Held by name: a client that nothing refers to is destroyed, and what it was asked with it.
+            # Without this reference, the client would be collected before the answer comes.
             admin = AdminClient(ready(self._properties))
-            # A listing leaves out what this user may not see, so only an answer about the group itself is a no.
+            # A listing omits groups that this user may not see, so only an answer about the group itself counts.
             asked = admin.describe_consumer_groups([group], request_timeout=self._timeout_s)[group]
             return bool(answer(asked, self._timeout_s).state != ConsumerGroupState.DEAD)
         except KafkaException as failure:
@@ -182,7 +176,7 @@ def orders_topic(config: Config) -> Iterator[OrdersTopic]:
 def collect(records: Iterator[Message]) -> Found:
     """The newest orders of each group in `records`, which are in the order of the topic.
 
-    A record that cannot be read changes nothing: what stood before it holds, as it does for the stream.
+    An unreadable record changes nothing: the orders before it stay, as in the stream.
     """
     orders: dict[tuple[str, str], Orders] = {}
     skipped: list[str] = []
@@ -206,7 +200,7 @@ def _broker_answers(otherwise: str) -> Iterator[None]:
         yield
     except KafkaException as failure:
         error = failure.args[0]
-        if error.code() in _FENCED:
+        if error.code() in FENCED:
             raise BrokerUnavailableError(
                 "another operator gave an order at the same moment, and yours was not written; give it again"
             ) from failure

@@ -1,12 +1,11 @@
-"""`lagwise groups`: groups and their members, as read from the offsets topic."""
+"""`lagwise groups`: groups and their members, from the offsets topic."""
 
 from typing import Annotated
 
-import pyarrow.compute as pc
 import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
-from pipeline.operate.cli.tables.lag import GroupsOption
+from pipeline.operate.cli.tables.lag import GroupsOption, unconfirmed
 from pipeline.operate.listings.groups import (
     COLUMNS,
     GROUP,
@@ -53,10 +52,9 @@ def groups(
         show(each, (GROUP, *MEMBERS, *PROGRESS), output=output, wide=wide)
     else:
         show(rows, (*COLUMNS, *PLAN), output=output, wide=wide)
-    unconfirmed = rows.num_rows - rows["unconfirmed_reason"].null_count
-    if unconfirmed:
-        why = pc.drop_null(rows["unconfirmed_reason"]).unique()[0].as_py()
-        note(f"* state and members of {unconfirmed} of {rows.num_rows} groups may be out of date: {why}")
+    count, why = unconfirmed(rows)
+    if count:
+        note(f"* state and members of {count} of {rows.num_rows} groups may be out of date: {why}")
     hidden = rows["members"].null_count
     if members and hidden:
         note(

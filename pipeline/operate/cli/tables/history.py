@@ -1,4 +1,4 @@
-"""`lagwise history`: how the lag of a group went, and what it was at a moment."""
+"""`lagwise history`: lag over a span of time, or at one moment."""
 
 from datetime import datetime, timedelta, timezone
 from typing import Annotated
@@ -8,7 +8,7 @@ import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption, TopicsOption
-from pipeline.operate.cli.times import parse_time
+from pipeline.operate.cli.times import SinceOption, parse_time
 from pipeline.operate.listings.partitions import MEASURES, PARTITION
 from pipeline.operate.listings.spans import between, last_of
 from pipeline.operate.old_log_ends import limit_of, with_is_old
@@ -22,7 +22,7 @@ _COLUMNS = (
     *(column for column in MEASURES if column.name != _UPDATED),
 )
 _KEY = ["group_id", "topic", "partition", "cluster"]
-# Rows are written at least every `history.max_gap_s`, so whatever was alive has one within a day.
+# Every partition has a row at least every `history.max_gap_s`, and so within a day.
 _LOOK_BACK = timedelta(days=1)
 
 
@@ -31,17 +31,13 @@ def history(
     group: GroupsOption = None,
     topic: TopicsOption = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", "-p", min=0, help="Only this partition.", show_default=False)
+        int | None, typer.Option("--partition", "-p", min=0, help="Only this partition.")
     ] = None,
-    since: Annotated[
-        str, typer.Option(metavar="TIME", help="Start: 15m, 1h or 7d ago, or a date or time.")
-    ] = "1h",
+    since: SinceOption = "1h",
     at: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME",
-            help="One moment instead: each partition's newest row of the 24 hours before it.",
-            show_default=False,
+            metavar="TIME", help="One moment instead: each partition's newest row of the 24 hours before it."
         ),
     ] = None,
     wide: WideOption = False,

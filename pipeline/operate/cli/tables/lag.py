@@ -20,12 +20,10 @@ from pipeline.tables.reading import Tables, all_of, matches
 _BATCHES_UNTIL_OLD = 3
 
 GroupsOption = Annotated[
-    list[str] | None,
-    typer.Option("--group", "-g", metavar="GLOB", help="Only these groups; repeatable.", show_default=False),
+    list[str] | None, typer.Option("--group", "-g", metavar="GLOB", help="Only these groups; repeatable.")
 ]
 TopicsOption = Annotated[
-    list[str] | None,
-    typer.Option("--topic", "-t", metavar="GLOB", help="Only these topics; repeatable.", show_default=False),
+    list[str] | None, typer.Option("--topic", "-t", metavar="GLOB", help="Only these topics; repeatable.")
 ]
 
 
@@ -39,15 +37,11 @@ def lag(
             "--sort",
             "-s",
             help="Sort key; largest numbers first, unknown ones last. Default: group, or lag with --top.",
-            show_default=False,
         ),
     ] = None,
-    top: Annotated[
-        int | None, typer.Option("--top", "-n", min=1, help="Only the first N.", show_default=False)
-    ] = None,
+    top: Annotated[int | None, typer.Option("--top", "-n", min=1, help="Only the first N.")] = None,
     total: Annotated[
-        TotalBy | None,
-        typer.Option("--total", help="Sums, instead of one row per partition.", show_default=False),
+        TotalBy | None, typer.Option("--total", help="Sums, instead of one row per partition.")
     ] = None,
     wide: WideOption = False,
     output: FormatOption = "table",
@@ -82,8 +76,14 @@ def lag(
     end_without(rows, "no partition matches")
 
 
+def unconfirmed(rows: pa.Table) -> tuple[int, str | None]:
+    """How many of the rows may be out of date, and why the first of them is."""
+    reasons = pc.drop_null(rows["unconfirmed_reason"])
+    return len(reasons), reasons[0].as_py() if len(reasons) else None
+
+
 def warn_if_late(source: TableSource) -> None:
-    """Note on stderr that the tables are older than three triggers, and why, if they are."""
+    """Print a note on stderr, with the cause, if the tables are older than three triggers."""
     now = datetime.now(tz=timezone.utc)
     age = now - source.tables.written_at("partition_lag")
     if age > timedelta(seconds=_BATCHES_UNTIL_OLD * source.config.trigger.interval_s):
@@ -92,11 +92,10 @@ def warn_if_late(source: TableSource) -> None:
 
 def _warn(source: TableSource, rows: pa.Table, limit: timedelta) -> None:
     warn_if_late(source)
-    unconfirmed = rows.num_rows - rows["unconfirmed_reason"].null_count
-    if unconfirmed:
-        why = pc.drop_null(rows["unconfirmed_reason"]).unique()[0].as_py()
-        note(f"* {unconfirmed} of {rows.num_rows} rows may be out of date: {why}")
-    provisional = (pc.sum(rows["provisional"]).as_py() or 0) - unconfirmed
+    count, why = unconfirmed(rows)
+    if count:
+        note(f"* {count} of {rows.num_rows} rows may be out of date: {why}")
+    provisional = (pc.sum(rows["provisional"]).as_py() or 0) - count
     if provisional > 0:
         note(
             f"* {provisional} of {rows.num_rows} rows are provisional: the stream has not read the offsets "
@@ -108,7 +107,7 @@ def _warn(source: TableSource, rows: pa.Table, limit: timedelta) -> None:
 
 
 def _stream_words(tables: Tables, age_s: float, now: datetime) -> str:
-    """Why the newest rows are old, as far as the driver's heartbeat shows."""
+    """Cause of the age of the newest rows, as far as the driver's heartbeat shows it."""
     try:
         beat = heartbeat.read(tables.root, tables.storage_options)
     except StoreError:

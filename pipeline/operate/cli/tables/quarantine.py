@@ -9,7 +9,6 @@ from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.output import (
     Column,
     FormatOption,
-    Row,
     WideOption,
     end_without,
     names,
@@ -29,14 +28,6 @@ _NEWEST_FIRST = [
 ]
 
 
-def _key(row: Row) -> str:
-    return _cut(row["key"])
-
-
-def _value(row: Row) -> str:
-    return _cut(row["value"])
-
-
 def _cut(data: bytes | None) -> str:
     if data is None or len(data) <= _BYTES_SHOWN:
         return plain(data)
@@ -50,8 +41,8 @@ _COLUMNS = (
     Column(header="OFFSET", name="offset", is_number=True),
     Column(header="KIND", name="kind"),
     Column(header="REASON", name="reason"),
-    Column(header="KEY", name="key", cell=_key),
-    Column(header="VALUE", name="value", cell=_value),
+    Column(header="KEY", name="key", cell=lambda row: _cut(row["key"])),
+    Column(header="VALUE", name="value", cell=lambda row: _cut(row["value"])),
     Column(header="TIMESTAMP", name="timestamp", is_wide=True),
     Column(header="BATCH", name="batch_id", is_number=True, is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
@@ -61,8 +52,7 @@ _COLUMNS = (
 def quarantine(
     *,
     kind: Annotated[
-        list[str] | None,
-        typer.Option("--kind", metavar="GLOB", help="Only these kinds; repeatable.", show_default=False),
+        list[str] | None, typer.Option("--kind", metavar="GLOB", help="Only these kinds; repeatable.")
     ] = None,
     last: Annotated[int, typer.Option("--last", "-n", min=1, help="The newest N.")] = 50,
     wide: WideOption = False,

@@ -1,4 +1,4 @@
-"""`lagwise rebalances`: what changed in groups, and what they were at a moment."""
+"""`lagwise rebalances`: changes of groups over a span of time, or groups at one moment."""
 
 from datetime import datetime, timezone
 from typing import Annotated
@@ -8,7 +8,7 @@ import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption
-from pipeline.operate.cli.times import parse_time
+from pipeline.operate.cli.times import SinceOption, parse_time
 from pipeline.operate.listings.groups import MEMBERS, by_member, count_of
 from pipeline.operate.listings.spans import between, last_of
 from pipeline.operate.output import Column, FormatOption, WideOption, end_without, names, progress, show
@@ -42,15 +42,12 @@ _COLUMNS = (
 def rebalances(
     *,
     group: GroupsOption = None,
-    since: Annotated[
-        str, typer.Option(metavar="TIME", help="Start: 15m, 1h or 7d ago, or a date or time.")
-    ] = "1d",
+    since: SinceOption = "1d",
     at: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
             help="One moment instead: each group's newest row until then; those that were gone are left out.",
-            show_default=False,
         ),
     ] = None,
     members: Annotated[

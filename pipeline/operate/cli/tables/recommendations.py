@@ -3,7 +3,6 @@
 from enum import Enum
 from typing import Annotated
 
-import pyarrow as pa
 import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
@@ -18,12 +17,12 @@ from pipeline.operate.listings.decisions import (
     seconds,
 )
 from pipeline.operate.output import (
-    Format,
     FormatOption,
     Row,
     WideOption,
     end_without,
     iterate,
+    partition_text,
     plain,
     progress,
     show,
@@ -32,7 +31,7 @@ from pipeline.tables.reading import all_of, matches
 
 
 class Decision(str, Enum):
-    """What the planner may decide; for a list of words typer needs an enum."""
+    """Decisions of the planner, as an enum because typer needs one for a list of choices."""
 
     PUBLISH = "publish"
     DRY_RUN = "dry_run"
@@ -46,8 +45,7 @@ def recommendations(
     *,
     group: GroupsOption = None,
     decision: Annotated[
-        list[Decision] | None,
-        typer.Option("--decision", help="Only these decisions; repeatable.", show_default=False),
+        list[Decision] | None, typer.Option("--decision", help="Only these decisions; repeatable.")
     ] = None,
     last: Annotated[int, typer.Option("--last", "-n", min=1, help="The newest N.")] = 20,
     detail: Annotated[
@@ -80,13 +78,9 @@ def recommendations(
         for row in iterate(rows):
             typer.echo("\n".join(story(row)))
     else:
-        _show(rows, output=output, wide=wide)
+        more = () if output == "table" else (ASSIGNMENT, EFFECT_WHY)
+        show(rows, (*COLUMNS, *more), output=output, wide=wide)
     end_without(rows, "no recommendation matches")
-
-
-def _show(rows: pa.Table, *, output: Format, wide: bool) -> None:
-    columns = COLUMNS if output == "table" else (*COLUMNS, ASSIGNMENT, EFFECT_WHY)
-    show(rows, columns, output=output, wide=wide)
 
 
 STORY_COLUMNS = (
@@ -98,7 +92,7 @@ STORY_COLUMNS = (
 
 
 def story(row: Row) -> list[str]:
-    """One recommendation as a paragraph: figures, then the moves, then the assignment."""
+    """A recommendation as a paragraph: figures, moves and assignment."""
     group, epoch = plain(row["group_id"]), plain(row["epoch"])
     created_at = plain(row["created_at"] if "created_at" in row else row["updated_at"])
     before, after, bound = (seconds(row[f"drain_s_{name}"]) for name in ("before", "after", "bound"))
@@ -114,9 +108,8 @@ def story(row: Row) -> list[str]:
             f"  on probation until {plain(row['probation_until'])}; `lagwise resume {group}` ends it"
         )
     for move in row["moves"] or ():
-        partition = f"{plain(move['topic'])}-{move['partition']}"
-        lag = plain(move["lag"])
-        lines.append(f"  move {partition}: {plain(move['from'])} -> {plain(move['to'])} (lag {lag})")
+        owners = f"{plain(move['from'])} -> {plain(move['to'])}"
+        lines.append(f"  move {partition_text(move)}: {owners} (lag {plain(move['lag'])})")
     for member, topics in sorted((row["assignment"] or {}).items()):
         held = "; ".join(f"{plain(topic)} {topics[topic]}" for topic in sorted(topics))
         lines.append(f"  {plain(member)}: {held or 'nothing'}")

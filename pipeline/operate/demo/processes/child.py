@@ -1,11 +1,11 @@
-"""What every process of the demo shares: it ends when the demo ends, in whatever way."""
+"""Common part of the demo's processes: they end with the demo, however it ends."""
 
 import sys
 from threading import Event, Thread
 
 
 def stop_with_parent() -> Event:
-    """An event that is set when the other end of standard input is closed, which a dead parent does too."""
+    """An event that is set when the parent closes standard input or ends."""
     stop = Event()
 
     def wait() -> None:

@@ -1,4 +1,4 @@
-"""Groups whose members are in Java: the jar they need, and the command of their process."""
+"""Groups with members in Java: their jar, and the command of their process."""
 
 import os
 import subprocess
@@ -18,14 +18,14 @@ _JAR = _ROOT / "build" / "lagwise-demo.jar"
 
 
 def make_jar() -> None:
-    """Make the jar of a Java group as `make java` makes its own, unless there is a newer one than its sources.
+    """Build the jar of a Java group like `make java`, unless it is newer than its sources.
 
     Raises:
-        MissingDependencyError: A JDK, its sources, or what they are compiled against; the message is one line.
+        MissingDependencyError: A JDK, the sources or their dependencies are missing; the message is one line.
     """
     if not _BUILD.is_file():
         raise MissingDependencyError(f"there is no {_BUILD}: run it in a clone of the source")
-    # Also where the jar is there: one rule for whether there is a Java group.
+    # Even if the jar exists: one rule for whether there is a Java group.
     find_tool("javac")
     if _JAR.is_file() and _JAR.stat().st_mtime > _newest_source_s():
         return
@@ -38,14 +38,14 @@ def make_jar() -> None:
         env={**os.environ, "PYTHONPATH": path},
     )
     if made.returncode:
-        last = (made.stderr.strip() or "it does not say why").splitlines()[-1]
+        last = (made.stderr.strip() or "it gives no reason").splitlines()[-1]
         raise MissingDependencyError(f"{_BUILD} made no jar: {last}")
 
 
 def command(bootstrap: str, group: Group) -> list[str]:
-    """What runs all members of a group, once `make_jar` has returned."""
+    """The command that runs all members of a group, after `make_jar`."""
     (topic,) = group.topics
-    # One that does not follow has the same assignor, and differs in nothing but that there are no plans for it.
+    # A group that does not follow has the same assignor, but gets no plans.
     cluster = CLUSTER if group.follows else f"not-{CLUSTER}"
     properties = {
         "bootstrap.servers": bootstrap,

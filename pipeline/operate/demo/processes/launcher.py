@@ -2,10 +2,10 @@
 
 import subprocess
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
-from types import TracebackType
-from typing import final
+from typing import Any, final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -21,15 +21,15 @@ from pipeline.operate.demo.scenario import Group, Scenario
 _TIMEOUT_S = 30.0
 _AGAIN_AFTER_S = 0.5
 _STOPPED_WITHIN_S = 6.0
-# The slowest consumer would fill a disk in the end.
+# Otherwise the slowest consumer would fill the disk.
 _TOPIC_CONFIG = {"retention.bytes": str(64 * 1024 * 1024), "segment.bytes": str(8 * 1024 * 1024)}
 
 
 def create_stream_topics(bootstrap: str, config: Config) -> None:
-    """Create the stream's topics before the stream does, as consumers that follow want them to be there.
+    """Create the stream's topics before the stream does, since following consumers need them.
 
     Raises:
-        BrokerUnavailableError: The broker did not make them.
+        BrokerUnavailableError: The broker did not create them.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap})
     deadline_s = time.monotonic() + _TIMEOUT_S
@@ -38,7 +38,7 @@ def create_stream_topics(bootstrap: str, config: Config) -> None:
             with explained("the Kafka cluster cannot be used"):
                 cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         except BrokerUnavailableError:
-            # A topic that was made a moment ago has no leader yet on a busy machine.
+            # On a busy machine a new topic has no leader for a moment.
             if time.monotonic() > deadline_s:
                 raise
             time.sleep(_AGAIN_AFTER_S)
@@ -48,18 +48,18 @@ def create_stream_topics(bootstrap: str, config: Config) -> None:
 
 @final
 class Processes:
-    """The producer and the groups, a process each; a context manager. Their output is this process's."""
+    """The producer and the groups, a process each; close it after use. Their output is this process's."""
 
     def __init__(self, bootstrap: str, scenario: Scenario) -> None:
         """Create the topics of the scenario with their first burst, and start all processes.
 
-        Where a group follows, the stream's topics must be there; where one is in Java, its jar (`java.make_jar`).
+        For a following group, the stream's topics must exist; for one in Java, its jar (`java.make_jar`).
 
         Raises:
-            BrokerUnavailableError: The broker did not make the topics.
+            BrokerUnavailableError: The broker did not create the topics.
         """
         _create_topics(bootstrap, scenario)
-        # At once, or the stream sees topics that are empty and then a rate of arrival that never was.
+        # At once, or the stream sees empty topics and then a false arrival rate.
         traffic.burst(bootstrap, scenario)
         self._processes = {
             "the producer": _start("traffic", bootstrap, scenario),
@@ -70,14 +70,6 @@ class Processes:
                 for group in scenario.groups
             },
         }
-
-    def __enter__(self) -> "Processes":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def check(self) -> None:
         """Raise if a process has ended.
@@ -92,16 +84,21 @@ class Processes:
                 )
 
     def close(self) -> None:
-        """End all of them: ask all, then wait for each, and kill those that take too long."""
-        for process in self._processes.values():
-            if process.stdin:
-                process.stdin.close()
-        deadline = time.monotonic() + _STOPPED_WITHIN_S
-        for process in self._processes.values():
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, deadline - time.monotonic()))
-            process.kill()
-            process.wait()
+        """End all of them."""
+        end(self._processes.values())
+
+
+def end(processes: Collection["subprocess.Popen[Any]"]) -> None:
+    """Ask all to end, by closing their stdin, then wait for each, and kill those that take too long."""
+    for process in processes:
+        if process.stdin:
+            process.stdin.close()
+    deadline = time.monotonic() + _STOPPED_WITHIN_S
+    for process in processes:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, deadline - time.monotonic()))
+        process.kill()
+        process.wait()
 
 
 def _create_topics(bootstrap: str, scenario: Scenario) -> None:
@@ -127,6 +124,6 @@ def _run(command: list[str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
-        # Ctrl-C goes to the whole foreground group; the consumers leave when the demo says so.
+        # Ctrl-C signals the whole foreground group; the consumers leave when the demo ends them.
         start_new_session=True,
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Event
-from typing import Any, Protocol
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
@@ -24,18 +24,8 @@ _ROUND_S = 0.2
 _CATCHES_UP_S = 1.0
 
 
-class Member(Protocol):
-    """A consumer that processes as much as it is told, and commits what is processed."""
-
-    def consume(self, num_messages: int, timeout: float, /) -> object:
-        """Process at most this many waiting records."""
-
-    def close(self) -> None:
-        """Leave the group."""
-
-
 class Following:
-    """A member that takes plans over; it commits as often as the others' clients do by themselves."""
+    """A member that follows plans; it commits as often as the clients of other members do."""
 
     def __init__(self, config: dict[str, Any], group: Group) -> None:
         self._follower = Follower(config, group.topics, cluster=CLUSTER, on_revoked=self._on_revoked)
@@ -43,7 +33,7 @@ class Following:
         self._commit_at_s = 0.0
 
     def consume(self, num_messages: int, timeout: float, /) -> object:
-        """Process at most this many waiting records, and commit now and then."""
+        """Process at most this many waiting records, and commit in intervals."""
         self._follower.consume(num_messages, timeout)
         now_s = time.monotonic()
         if now_s >= self._commit_at_s:
@@ -57,23 +47,22 @@ class Following:
         self._follower.close()
 
     def _on_revoked(self, _partitions: object) -> None:
-        # Refused if the group has gone on without this member; whoever reads them now starts at the commit before.
+        # Refused if the group has rebalanced without this member; the new owners start at the previous commit.
         with suppress(NotOwnedError, KafkaException):
             self._follower.commit(asynchronous=False)
 
 
 class Pace:
-    """How many records a member of some speed has time for."""
+    """Number of records for which a member of some speed has time."""
 
     def __init__(self, speed: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Allow `speed` records/s."""
         self._speed = speed
         self._clock = clock
         self._last_s = clock()
         self._left = 0.0
 
     def due(self) -> int:
-        """Records since it was asked before. Time that was not used is gone, but for what a busy machine takes."""
+        """Records since the previous call; unused time is lost, except for a second of delays of a busy machine."""
         now_s = self._clock()
         due = self._left + self._speed * min(now_s - self._last_s, _CATCHES_UP_S)
         self._last_s, self._left = now_s, due % 1
@@ -104,7 +93,7 @@ def _consume(bootstrap: str, scenario: Scenario, number: int, stop: Event) -> No
         member.close()
 
 
-def _member(bootstrap: str, scenario: Scenario, group: Group, number: int) -> Member:
+def _member(bootstrap: str, scenario: Scenario, group: Group, number: int) -> Following | Consumer:
     config = properties(bootstrap, group, number)
     if group.follows:
         return Following(config, group)
@@ -118,14 +107,14 @@ def _member(bootstrap: str, scenario: Scenario, group: Group, number: int) -> Me
 
 
 def properties(bootstrap: str, group: Group, number: int) -> dict[str, Any]:
-    """What member `number` of the group makes its client from."""
+    """Client properties of member `number` of the group."""
     name = f"{group.group_id}-{number + 1}"
     return {
         "bootstrap.servers": bootstrap,
         "group.id": group.group_id,
         "client.id": name,
         "auto.offset.reset": "earliest",
-        # What is fetched ahead only takes memory here.
+        # Prefetched records only take memory here.
         "queued.min.messages": 1000,
         **(
             {"enable.auto.commit": False}

@@ -1,4 +1,4 @@
-"""What `lagwise serve` shows, of the demo: `python -m pipeline.operate.demo.processes.page CONFIG`.
+"""`lagwise serve` of the demo: `python -m pipeline.operate.demo.processes.page CONFIG`.
 
 Prints its address as soon as it answers, and ends when the demo does.
 """
@@ -31,7 +31,7 @@ def _serve_until_the_demo_ends(file: Path) -> None:
     try:
         serve(app, config.serve, on_listening=_tell)
     except ConfigError:
-        # Somebody else has the port.
+        # Another process has the port.
         serve(app, config.serving_on(port=0).serve, on_listening=_tell)
 
 

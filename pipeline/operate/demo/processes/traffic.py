@@ -22,7 +22,7 @@ def main(bootstrap: str, scenario: str) -> None:
 
 
 def burst(bootstrap: str, scenario: Scenario) -> None:
-    """What the first phase of each topic begins with."""
+    """Produce the records with which the first phase of each topic begins."""
     producer = _producer(bootstrap)
     for topic in scenario.topics:
         send_due(producer, topic, [0.0] * topic.partitions, at_s=0.0, for_s=topic.burst_s)
@@ -50,7 +50,7 @@ def _produce(producer: Producer, topics: tuple[Topic, ...], stop: Event) -> None
 
 
 def worth_s(topic: Topic, *, last_s: float, at_s: float) -> float:
-    """Seconds' worth of records that have come due since `last_s`, with the burst if a phase has begun."""
+    """Seconds of traffic due since `last_s`, with the burst if a phase has begun."""
     has_begun = phase_at(last_s) != phase_at(at_s)
     return at_s - last_s + (topic.burst_s if has_begun else 0.0)
 
@@ -58,7 +58,7 @@ def worth_s(topic: Topic, *, last_s: float, at_s: float) -> float:
 def send_due(
     producer: Producer, topic: Topic, owed: list[float], *, at_s: float, for_s: float
 ) -> list[float]:
-    """Send what has come due in each partition, and answer the fractions of records that are still owed."""
+    """Send the records due in each partition; return the fractions of records still owed."""
     left: list[float] = []
     for number, (rate, before) in enumerate(zip(topic.rates(at_s), owed, strict=True)):
         due = before + rate * for_s

@@ -1,4 +1,4 @@
-"""What a demo has come to: lag over time, results, summary, plot.
+"""Results of a demo: lag over time, figures of groups, summary, plot.
 
-Imports `snapshot`, `moves` and the scenario. Start with `timeline`, which all others are made from.
+Imports `snapshot`, `moves` and the scenario. Start with `timeline`, from which all others are made.
 """

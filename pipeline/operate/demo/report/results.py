@@ -6,15 +6,7 @@ from dataclasses import dataclass
 from pipeline.operate.demo.report.timeline import GroupTimeline
 from pipeline.operate.output import Column, aligned
 
-HEADINGS = (
-    "GROUP",
-    "FOLLOWS",
-    "LAG AT START",
-    "LAG NOW",
-    "MOST LAG",
-    "DRAINED AFTER",
-    "PARTITIONS MOVED",
-)
+HEADINGS = ("GROUP", "FOLLOWS", "LAG AT START", "LAG NOW", "MOST LAG", "DRAINED AFTER", "PARTITIONS MOVED")
 _NAMES = 2
 """Columns of text, before those of figures."""
 
@@ -31,9 +23,9 @@ class GroupResult:
     most_lag: int
     was_behind: bool
     drained_s: float | None
-    """Seconds until its backlog was drained (`timeline.ONE_POLL_S`); None when it was not, or is behind again."""
+    """Seconds until its backlog was drained (`timeline.ONE_POLL_S`); None if it was not, or is behind again."""
     moves: int
-    """Partitions that changed hands by plans."""
+    """Partitions that plans have moved."""
 
 
 def result_of(timeline: GroupTimeline) -> GroupResult:

@@ -18,21 +18,21 @@ class Summary:
 
     batches: int
     batch_seconds_p50: float | None
-    """None when no batch ended."""
+    """None without any batch."""
     groups: int
     partitions: int
     """Counted once for each group that reads them."""
     total_lag: int
     """Records."""
     published: int
-    """Plans on the control topic, counted once for each epoch."""
+    """Plans on the control topic, one per epoch."""
     tables_root: str
     control_topic: str
     bootstrap_servers: str
     by_group: tuple[GroupResult, ...]
     """Results in the order of the scenario."""
     plot: str | None
-    """File of the plot; None when there is nothing to plot."""
+    """File of the plot; None without anything to plot."""
 
     def write(self, file: Path) -> None:
         """Write it as one JSON object."""
@@ -59,16 +59,7 @@ def summarise(
     control_topic: str,
     bootstrap: str,
 ) -> Summary:
-    """The summary of a demo.
-
-    Args:
-        batch_seconds: How long each batch took.
-        final: The tables at the end, with all plans ever made.
-        timelines: Timeline of each group.
-        folder: Where everything was written.
-        control_topic: Topic of the plans.
-        bootstrap: Address of the broker.
-    """
+    """The summary of a demo; `final` has the tables at its end, with all plans that were made."""
     return Summary(
         batches=len(batch_seconds),
         batch_seconds_p50=round(statistics.median(batch_seconds), 3) if batch_seconds else None,
@@ -85,7 +76,7 @@ def summarise(
 
 
 def next_commands(folder: Folder, *, kept: bool, bootstrap: str) -> list[str]:
-    """What to type next."""
+    """Commands to try next."""
     if not kept:
         return [
             "lagwise demo --keep                       leave tables and broker data to look at",

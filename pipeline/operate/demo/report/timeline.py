@@ -1,4 +1,4 @@
-"""Lag of each group over time, from the tables after each batch, and the moves between batches."""
+"""Lag of each group over time from the tables after each batch, and the moves in between."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from pipeline.operate.demo.scenario import Scenario
 from pipeline.operate.demo.snapshot import GroupView, Share, Snapshot
 
 DRAINED_WITHIN_S = 10.0
-"""A group is behind when a record that it has not read is older, or when these seconds of arrivals were unread at its
-commits. A log that has just begun has no old records, however many are unread."""
+"""A group is behind if an unread record is older than this, or if as many seconds of arrivals were unread at its
+commits: a new log has no old records, however many are unread."""
 ONE_POLL_S = 2.0
-"""A group is drained when it is not behind, and at its commits no more than this many seconds of arrivals were unread:
-what one poll brings, even on a busy machine."""
+"""A group is drained if it is not behind, and at most this many seconds of arrivals were unread at its commits: those
+of one poll, even on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Point:
     at_s: float
     """Since the beginning."""
     lag: int
-    """Records, all of a partition that has no commit yet."""
+    """Unread records, including all of partitions without a commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +37,13 @@ class GroupTimeline:
     was_behind: bool
     """Whether there was anything to drain."""
     drained_s: float | None
-    """When it was seen drained after it was behind the last time, seconds since the beginning; None if it was not."""
+    """When it was drained after it was last behind, seconds since the beginning; None if it was not."""
     moves_at_s: tuple[float, ...]
-    """When each partition changed hands."""
+    """Times of the moves."""
 
 
 class Timeline:
-    """Collects snapshots and moves. It begins when the pairs of groups are started."""
+    """Collects snapshots and moves from the start of the pairs of groups."""
 
     def __init__(self, scenario: Scenario, *, began_at: datetime) -> None:
         self._scenario = scenario
@@ -54,7 +54,7 @@ class Timeline:
         self._moves: list[Move] = []
 
     def saw(self, snapshot: Snapshot) -> None:
-        """Add a snapshot; one of the same batch, or from before the beginning, is ignored."""
+        """Add a snapshot, unless it is of the same batch or from before the beginning."""
         if snapshot.seen_at is None or snapshot.seen_at < self._began_at:
             return
         at_s = (snapshot.seen_at - self._began_at).total_seconds()
@@ -65,7 +65,7 @@ class Timeline:
                 self._judge(group, at_s)
 
     def _judge(self, group: GroupView, at_s: float) -> None:
-        """Note whether the group is behind or drained; between the two it stays what it was."""
+        """Record whether the group is behind or drained; between the two nothing changes."""
         if _is_behind(group.whole):
             self._behind.add(group.group_id)
             self._drained_s.pop(group.group_id, None)
@@ -97,7 +97,7 @@ class Timeline:
 
 
 def _is_behind(group: Share) -> bool:
-    """Also where the age of its lag is unknown, as that of every older backlog is at first."""
+    """Whether the group is behind, also if the age of its lag is unknown, as of every older backlog at first."""
     if group.lag_seconds is None or group.lag_seconds > DRAINED_WITHIN_S:
         return True
     at_commit, arrivals = group.lag_at_commit, group.arrival_rate

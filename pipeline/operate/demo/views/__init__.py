@@ -1,4 +1,4 @@
-"""What the demo shows while it runs: one screen redrawn in place, or lines where there is no terminal.
+"""Display of the running demo: one screen, redrawn in place, or lines if there is no terminal.
 
 Imports `snapshot` and `moves`. Start with `live`; `lines` is the view without a terminal.
 """

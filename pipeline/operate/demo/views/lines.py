@@ -1,4 +1,4 @@
-"""The view without a terminal: a line per batch, per new decision and per move, now and then a small table."""
+"""The view without a terminal: a line per batch, new decision and move, and sometimes a small table."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,10 +14,9 @@ _TABLE_EVERY_BATCHES = 3
 
 
 class Lines:
-    """Prints events, oldest first, and none twice."""
+    """Prints events, the oldest first, each once."""
 
     def __init__(self, console: Console) -> None:
-        """Print to `console`."""
         self._console = console
         self._batches = 0
         self._said: dict[str, tuple[str, str | None]] = {}
@@ -30,7 +29,7 @@ class Lines:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Nothing has to be prepared for batches."""
+        """Prepare nothing: lines need no screen."""
         yield
 
     def show_page(self, address: str) -> None:

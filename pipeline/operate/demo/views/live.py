@@ -26,16 +26,15 @@ from pipeline.run.query import Report
 _REDRAWS_PER_S = 4
 _BATCHES_FOR_MEDIAN = 50
 _HEADINGS = 5
-"""Lines in addition to those of the groups and of the newest plans."""
+"""Lines besides those of groups and of newest plans."""
 _MARKED_S = 30.0
-"""How long a member shows the partitions that it got or gave up."""
+"""Time for which a member shows the partitions that it got or gave up."""
 
 
 class Screen:
     """Shows the newest snapshot; phases before the first are lines with a spinner."""
 
     def __init__(self, console: Console, *, tables: Path, log: Path) -> None:
-        """Draw on `console`."""
         self._console = console
         self._tables = tables
         self._log = log
@@ -51,7 +50,7 @@ class Screen:
 
     @contextmanager
     def phase(self, text: str) -> Iterator[None]:
-        """A spinner while the body runs, then how long it took."""
+        """Show a spinner while the body runs, then its time."""
         begun = time.monotonic()
         with self._console.status(f"{text} …"):
             yield
@@ -60,7 +59,7 @@ class Screen:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Use the whole screen while the body runs, then restore the terminal."""
+        """Use the whole screen while the body runs, and restore the terminal then."""
         self._begun_at_s = time.monotonic()
         with Live(
             console=self._console,

@@ -1,4 +1,4 @@
-"""The two tables of the screen: who has how much to do, and what was decided and done."""
+"""The two tables of the screen: lag of members, and decisions with their moves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,18 +17,15 @@ from pipeline.operate.output import STYLES
 
 _NAMES = {None: "offsets only", "consumer": "KIP-848"}
 _BAR_FROM_RECORDS = 1000
-"""The longest bar stands for at least this many records, so that a group without lag looks like one."""
+"""Least number of records of the longest bar, so that groups without lag have short bars."""
 
 
 def lag_table(
     groups: Sequence[GroupView], *, gained: Mapping[str, int] = MappingProxyType({}), folded: bool = False
 ) -> Table:
-    """A row for each member, a bar for its lag; all bars on one scale.
+    """A row for each member, or each group if `folded`, with a bar for its lag; all bars have one scale.
 
-    Args:
-        groups: What to show.
-        gained: By client id, how many partitions it was given by others lately; negative if it gave some.
-        folded: A row for each group instead.
+    `gained` has, by client id, the partitions that a member was lately given, minus those that it gave up.
     """
     table = _lag_headers()
     shown = [(group, (group.whole,) if folded else group.shares) for group in groups]
@@ -76,7 +73,7 @@ def _cells(share: Share, longest: int, gained: int) -> tuple[RenderableType, ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A line of what was decided and done."""
+    """A decision or move as a line."""
 
     at: datetime
     group_id: str
@@ -97,7 +94,7 @@ def entry_of_plan(plan: Plan) -> Entry:
 
 
 def entry_of_moves(moves: Sequence[Move]) -> Entry:
-    """Moves of one group, at least one, that came together."""
+    """Simultaneous moves of one group, at least one."""
     first, count = moves[0], len(moves)
     return Entry(
         at=first.at,
@@ -109,7 +106,7 @@ def entry_of_moves(moves: Sequence[Move]) -> Entry:
 
 
 def entry_table(newest: Sequence[Entry], earlier: Sequence[Entry]) -> Table:
-    """The newest decision on each group, then what was made of plans, newest first."""
+    """The newest decision about each group, then earlier plans and moves, the newest first."""
     table = _empty_table()
     for header in ("AT", "GROUP", "DECISION"):
         table.add_column(header, no_wrap=True)

@@ -1,4 +1,4 @@
-"""The terminal for the view alone."""
+"""A terminal without output of other sources than the view."""
 
 import os
 import sys
@@ -13,10 +13,10 @@ _OUT, _ERR = 1, 2
 
 @contextmanager
 def kept_clean(log: Path) -> Iterator[Console]:
-    """A console on what was standard output, while all other output of this process is appended to `log`.
+    """A console on standard output, while all other output of this process is appended to `log`.
 
-    Java and librdkafka write to the file descriptors themselves, as child processes do, so it is these that
-    are turned away and not `sys.stdout`.
+    Java, librdkafka and child processes write to the file descriptors themselves, so these are redirected instead of
+    `sys.stdout`.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Figures and plans in words, for both views."""
+"""Texts of figures and plans for both views."""
 
 from pipeline.operate.demo.moves import Move
 from pipeline.operate.demo.snapshot import Plan
@@ -6,7 +6,7 @@ from pipeline.operate.output import span_text
 
 
 def seconds(value: float | None) -> str:
-    """Seconds in two or three digits; null is never."""
+    """Seconds in two or three digits; None is "never"."""
     return "never" if value is None else span_text(value)
 
 
@@ -16,12 +16,12 @@ def verdict(plan: Plan) -> str:
 
 
 def has_target(plan: Plan) -> bool:
-    """Whether the decision wants partitions elsewhere."""
+    """Whether the decision has moves."""
     return plan.decision in {"publish", "dry_run", "advice"}
 
 
 def grounds(plan: Plan) -> str:
-    """Why: the reason, or what the plan is predicted to gain."""
+    """The reason, or the predicted gain of the plan."""
     if not has_target(plan):
         return plan.reason or ""
     moves = "1 move" if plan.moves == 1 else f"{plan.moves} moves"

@@ -10,7 +10,7 @@ from pipeline.operate.listings.totals import may_have_unread
 from pipeline.operate.old_log_ends import IS_OLD
 from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.partitions import member_columns
-from pipeline.operate.serve.metrics.text import Labels, Samples, samples
+from pipeline.operate.serve.metrics.text import Labels, Samples, labels_of, samples
 from pipeline.operate.serve.views.crew import Members, members_of
 from pipeline.operate.serve.views.facts import Facts
 
@@ -19,17 +19,11 @@ GROUP = ["cluster", "group_id"]
 
 def group_labels(rows: pa.Table, **more: str) -> Labels:
     """`cluster_name` and `group`, and further labels by column."""
-    columns = {"cluster_name": "cluster", "group": "group_id", **more}
-    return Labels({label: rows[column] for label, column in columns.items()})
+    return labels_of(rows, cluster_name="cluster", group="group_id", **more)
 
 
 def group_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:
-    """Samples of each group as a whole, and of its members.
-
-    Args:
-        facts: Of the groups that are wanted.
-        config: What is wanted.
-    """
+    """Samples of each group as a whole, and of its members."""
     lag = facts.partition_lag
     sums = lag.group_by(GROUP).aggregate(
         [
@@ -93,7 +87,7 @@ def _member_counts(facts: Facts, members: Members, config: MetricsConfig) -> Ite
     names = groups["group_id"].to_pylist()
     counts = pa.array([members.count(name) for name in names], pa.int64())
     if "kafka_exporter" in config.families:
-        yield samples(families.EXPORTER_MEMBERS, Labels({"consumergroup": groups["group_id"]}), counts)
+        yield samples(families.EXPORTER_MEMBERS, labels_of(groups, consumergroup="group_id"), counts)
     yield samples(families.GROUP_MEMBERS, labels, counts)
     idle = pa.array([members.idle(name) for name in names], pa.int64())
     yield samples(families.GROUP_MEMBERS_IDLE, labels, idle)

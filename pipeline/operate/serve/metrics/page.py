@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,30 +15,20 @@ _LEVEL = 1
 """Text of this kind shrinks to a tenth. A higher level takes several times as long for a third of the rest."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Page:
-    """A text to which each scrape adds what is different each time."""
+    """A text to which each scrape adds what differs each time; compressed at the first request for that."""
 
-    def __init__(
-        self,
-        *,
-        versions: tuple[int, ...] = (),
-        clusters: tuple[str, ...],
-        stamp: Stamp | None = None,
-        texts: Mapping[Family, bytes],
-    ) -> None:
-        """Keep the text; it is compressed when somebody first wants it so.
+    clusters: tuple[str, ...]
+    """Names of the clusters of the tables: one, or none before the first start of a driver."""
+    stamp: Stamp | None = None
+    """Stamp of the newest batch."""
+    texts: Mapping[Family, bytes]
+    """Lines of each family."""
 
-        Args:
-            versions: Of the tables.
-            clusters: Names of the clusters that they are about: one, or none before the first start of a driver.
-            stamp: Of the newest batch.
-            texts: The lines of each family.
-        """
-        self.versions = versions
-        self.clusters = clusters
-        self.stamp = stamp
-        self.texts = texts
-        self._text = b"".join(texts.values())
+    @cached_property
+    def _text(self) -> bytes:
+        return b"".join(self.texts.values())
 
     def plain(self, more: bytes) -> bytes:
         """The text with what is added."""
@@ -57,11 +48,7 @@ class Page:
 
 
 def joined(pages: Mapping[str, Page]) -> Page:
-    """The pages of several clusters as one, with the name of the cluster as label `cluster` of every sample.
-
-    Args:
-        pages: By name of the cluster.
-    """
+    """The pages of several clusters, by name, as one: the name is label `cluster` of every sample."""
     lines: dict[Family, list[bytes]] = {}
     for name, page in pages.items():
         for family, text in page.texts.items():

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from pipeline.config.model import MetricsConfig
 from pipeline.operate.serve.metrics import families
-from pipeline.operate.serve.metrics.text import Labels, Samples, samples
+from pipeline.operate.serve.metrics.text import Labels, Samples, labels_of, samples
 from pipeline.operate.serve.views.facts import Facts
 
 _MEMBER = {"member_host": "client_host", "client_id": "client_id"}
@@ -34,33 +34,22 @@ def existing(topic_offsets: pa.Table) -> pa.Table:
 
 
 def _seglo(topics: pa.Table, groups: pa.Table, config: MetricsConfig) -> Iterator[Samples]:
-    log = Labels(
-        {"cluster_name": topics["cluster"], "topic": topics["topic"], "partition": topics["partition"]}
-    )
+    log = labels_of(topics, cluster_name="cluster", topic="topic", partition="partition")
     yield samples(families.SEGLO_LATEST, log, topics["log_end_offset"])
     yield samples(families.SEGLO_EARLIEST, log, topics["log_start_offset"])
-    owned = Labels(
-        {
-            "cluster_name": groups["cluster"],
-            "group": groups["group_id"],
-            "topic": groups["topic"],
-            "partition": groups["partition"],
-            **{label: groups[column] for label, column in member_columns(config).items()},
-        }
-    )
+    named = {"cluster_name": "cluster", "group": "group_id", "topic": "topic", "partition": "partition"}
+    owned = labels_of(groups, **named, **member_columns(config))
     yield samples(families.SEGLO_OFFSET, owned, groups["committed_offset"])
     yield samples(families.SEGLO_LAG, owned, groups["lag"])
     yield samples(families.SEGLO_LAG_SECONDS, owned, groups["lag_seconds"])
 
 
 def _kafka_exporter(topics: pa.Table, groups: pa.Table) -> Iterator[Samples]:
-    log = Labels({"topic": topics["topic"], "partition": topics["partition"]})
+    log = labels_of(topics, topic="topic", partition="partition")
     yield samples(families.EXPORTER_LATEST, log, topics["log_end_offset"])
     yield samples(families.EXPORTER_OLDEST, log, topics["log_start_offset"])
     yield from _replication(topics, log)
-    of_group = Labels(
-        {"consumergroup": groups["group_id"], "topic": groups["topic"], "partition": groups["partition"]}
-    )
+    of_group = labels_of(groups, consumergroup="group_id", topic="topic", partition="partition")
     yield samples(families.EXPORTER_OFFSET, of_group, groups["committed_offset"])
     yield samples(families.EXPORTER_LAG, of_group, groups["lag"])
 
@@ -82,15 +71,13 @@ def topic_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:
     keys = ["cluster", "group_id", "topic"]
     sums = facts.partition_lag.group_by(keys).aggregate([("lag", "sum"), ("committed_offset", "sum")])
     if "seglo" in config.families:
-        of_topic = Labels(
-            {"cluster_name": sums["cluster"], "group": sums["group_id"], "topic": sums["topic"]}
-        )
+        of_topic = labels_of(sums, cluster_name="cluster", group="group_id", topic="topic")
         yield samples(families.SEGLO_TOPIC_SUM_LAG, of_topic, sums["lag_sum"])
     if "kafka_exporter" in config.families:
-        exported = Labels({"consumergroup": sums["group_id"], "topic": sums["topic"]})
+        exported = labels_of(sums, consumergroup="group_id", topic="topic")
         yield samples(families.EXPORTER_LAG_SUM, exported, sums["lag_sum"])
         yield samples(families.EXPORTER_OFFSET_SUM, exported, sums["committed_offset_sum"])
         counted = existing(facts.topic_offsets).group_by("topic").aggregate([("partition", "count")])
         yield samples(
-            families.EXPORTER_PARTITIONS, Labels({"topic": counted["topic"]}), counted["partition_count"]
+            families.EXPORTER_PARTITIONS, labels_of(counted, topic="topic"), counted["partition_count"]
         )

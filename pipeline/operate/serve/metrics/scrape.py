@@ -1,7 +1,6 @@
 """One scrape: the samples of the tables as they are now, coarser if there are too many, written once per version."""
 
 import logging
-import threading
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -13,7 +12,8 @@ from pipeline.operate.serve.metrics.groups import group_samples
 from pipeline.operate.serve.metrics.page import Page
 from pipeline.operate.serve.metrics.partitions import partition_samples, topic_samples
 from pipeline.operate.serve.metrics.plans import plan_samples
-from pipeline.operate.serve.metrics.text import Labels, Samples, samples, texts_of
+from pipeline.operate.serve.metrics.text import Samples, labels_of, samples, texts_of
+from pipeline.operate.serve.newest import Newest
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
 from pipeline.operate.serve.views.facts import COLUMNS, Facts, facts, narrowed
 from pipeline.tables.reading import Tables
@@ -28,11 +28,9 @@ class Scraper:
     """Makes the page of metrics, once per version of the tables, however often it is scraped."""
 
     def __init__(self, tables: Tables, config: Config) -> None:
-        """Read nothing yet."""
         self._tables = tables
         self._config = config
-        self._lock = threading.Lock()
-        self._page: Page | None = None
+        self._page = Newest[tuple[int, ...], Page]()
         self._used: Granularity = config.serve.metrics.granularity
 
     def page(self) -> Page:
@@ -42,12 +40,8 @@ class Scraper:
             MissingTableError: The stream has not made the tables yet.
             StoreError: They cannot be read.
         """
-        # Whoever asks while a page is made waits for it, instead of making it as well.
-        with self._lock:
-            found = snapshot(self._tables, COLUMNS)
-            if self._page is None or self._page.versions != found.versions:
-                self._page = self._made(found)
-            return self._page
+        found = snapshot(self._tables, COLUMNS)
+        return self._page.of(found.versions, lambda: self._made(found))
 
     def _made(self, found: Snapshot) -> Page:
         metrics = self._config.serve.metrics
@@ -64,7 +58,6 @@ class Scraper:
         shown = [one for name in wanted[wanted.index(used) :] for one in by_granularity[name]]
         stamp = found.stamp
         return Page(
-            versions=found.versions,
             clusters=tuple(rows.planner_state["cluster"].to_pylist()),
             stamp=stamp,
             texts=texts_of([*shown, *self._own(rows, stamp, used, series)]),
@@ -90,7 +83,7 @@ class Scraper:
         self, rows: Facts, stamp: Stamp | None, used: Granularity, series: dict[Granularity, int]
     ) -> Sequence[Samples]:
         owner = rows.planner_state
-        labels = Labels({"cluster_name": owner["cluster"]})
+        labels = labels_of(owner, cluster_name="cluster")
 
         def each(family: Family, value: float | None) -> Samples:
             return samples(family, labels, pa.array([value] * owner.num_rows, pa.float64()))

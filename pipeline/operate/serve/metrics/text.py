@@ -39,6 +39,11 @@ class Labels:
         return pc.binary_join_element_wise(*pieces, '"} ', "")
 
 
+def labels_of(rows: pa.Table, **columns: str) -> Labels:
+    """Labels from columns of the rows; of each, its label and its column."""
+    return Labels({label: rows[column] for label, column in columns.items()})
+
+
 def _escaped(column: Column) -> pa.Array:
     """The column as text in which nothing ends the label or the line. Names repeat, so each is escaped once."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -21,13 +21,7 @@ _SPANS = {
 
 
 def drawn(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) -> Row:
-    """Return `span`, `plot` and `age_plot` of the last hours up to the newest batch; no picture without values.
-
-    Args:
-        source: Source of `now`.
-        now: The tables.
-        view: The group.
-        decided: Its newest decisions.
+    """`span`, `plot` and `age_plot` of the last hours up to the newest batch; no picture without values.
 
     Raises:
         StoreError: The tables cannot be read.

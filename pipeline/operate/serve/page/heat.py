@@ -46,19 +46,9 @@ class Heat:
 
 
 def heat(
-    members: Sequence[Row],
-    partitions: pa.Table,
-    moves: Sequence[Mapping[str, Any]],
-    names: Mapping[str, str],
+    members: Sequence[Row], partitions: pa.Table, moves: Sequence[Mapping[str, Any]], names: Mapping[str, str]
 ) -> Heat:
-    """Draw the map of a group.
-
-    Args:
-        members: Its `member_rows`.
-        names: Their `member_names`.
-        partitions: As `lagwise lag` lists them.
-        moves: Of the newest decision's target.
-    """
+    """The map of a group, from its `member_rows`, their `member_names`, and the moves of its newest target."""
     to: dict[Key, str | None] = {(move["topic"], move["partition"]): move["to"] for move in moves}
     shown = worst(partitions, MOST_CELLS)
     owned: dict[str | None, dict[str, list[Cell]]] = {}

@@ -16,11 +16,7 @@ _WORD = re.compile(r"[^\s,;()]*[^\s,;:().]")
 
 
 def member_names(members: Iterable[Row]) -> dict[str, str]:
-    """Return display names by member id: instance, client or member id; shared names also get the end of the member id.
-
-    Args:
-        members: The `member_rows` of one group.
-    """
+    """Names of members by id: instance, client or member id; names that several share also get the end of the id."""
     sharing: dict[str, list[str]] = defaultdict(list)
     for one in members:
         if one["member_id"] is not None:
@@ -34,12 +30,7 @@ def member_names(members: Iterable[Row]) -> dict[str, str]:
 
 
 def member_name(member_id: str, names: Mapping[str, str]) -> str:
-    """The name of a member, which may have left.
-
-    Args:
-        member_id: Its id.
-        names: The present `member_names` of its group.
-    """
+    """The name of a member, which may have left, among the `member_names` of its group."""
     known = names.get(member_id)
     if known is not None or not _UUID.search(member_id):
         return known or plain(member_id)
@@ -47,12 +38,7 @@ def member_name(member_id: str, names: Mapping[str, str]) -> str:
 
 
 def abbreviated(text: str, names: Mapping[str, str]) -> Markup:
-    """A text with members by their names; the id that stood there is the title of each.
-
-    Args:
-        text: Such as the reason for a decision.
-        names: The `member_names` of the group.
-    """
+    """A text, such as a reason, with `member_names` in place of ids; the title of each is the id."""
     parts, end = [], 0
     for found in _WORD.finditer(text):
         name = member_name(found[0], names)

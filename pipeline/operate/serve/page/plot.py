@@ -47,13 +47,9 @@ class _Scale:
 def plot(
     points: Sequence[Point], marks: Mapping[str, Sequence[Mark]], *, label: str, unit: Unit = RECORDS
 ) -> Markup:
-    """Draw the picture, with gaps where values are unknown.
+    """The picture of two points or more in the order of time, with gaps where values are unknown.
 
-    Args:
-        points: At least two, in the order of time.
-        marks: Events between the first and the last point, by CSS class.
-        label: Description of the picture.
-        unit: Of the grid.
+    `marks` are events between the first and the last point, by CSS class.
     """
     top = _nice(_largest(points) / unit.size) * unit.size
     scale = _Scale(points[0][0], points[-1][0], top, unit)

@@ -116,13 +116,7 @@ def _error(
     group: str | None = None,
     cluster: str | None = None,
 ) -> _Shown:
-    return "error.html", {
-        "looks": looks,
-        "title": title,
-        "cause": cause,
-        "group": group,
-        "cluster": cluster,
-    }
+    return "error.html", {"looks": looks, "title": title, "cause": cause, "group": group, "cluster": cluster}
 
 
 def _unavailable(looks: Sequence[Look]) -> tuple[int, _Shown]:

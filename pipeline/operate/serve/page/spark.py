@@ -13,12 +13,7 @@ _Dot = tuple[int, int]
 
 
 def spark(values: Series | None, now: int | None) -> Markup:
-    """Return an SVG element whose label gives the maximum, minimum and present lag; `-` if all are unknown.
-
-    Args:
-        values: One a minute; None without history.
-        now: The lag of the newest batch.
-    """
+    """An SVG element of values a minute apart, which names the maximum, minimum and present lag; `-` for none."""
     known = [value for value in values or () if value is not None]
     if values is None or not known:
         return escape(NONE)

@@ -18,9 +18,7 @@ from pipeline.operate.statuses import status_of
 def number(value: float | None, *, at_least: object = False) -> Markup:
     """A number with thousands apart, as `<data>` with its exact value; `-` for none.
 
-    Args:
-        value: The number.
-        at_least: It would be larger if all were known.
+    With `at_least` it would be larger if all were known.
     """
     if value is None:
         return escape(NONE)
@@ -31,10 +29,7 @@ def number(value: float | None, *, at_least: object = False) -> Markup:
 def duration(seconds: float | None, *, at_least: object = False, at_most: object = False) -> Markup:
     """A time in the unit that fits, as `<data>` with its exact seconds; `-` for none.
 
-    Args:
-        seconds: The time.
-        at_least: It would be longer if all were known.
-        at_most: It would be shorter.
+    With `at_least` it would be longer if all were known, with `at_most` shorter.
     """
     if seconds is None:
         return escape(NONE)

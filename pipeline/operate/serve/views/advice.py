@@ -6,12 +6,7 @@ from pipeline.operate.output import Row
 
 
 def advice(row: Row, members: Sequence[Row]) -> Iterator[str]:
-    """Sentences: what is the case, and what to do; what is unknown gives none.
-
-    Args:
-        row: The group's in the fleet.
-        members: Its `member_rows`.
-    """
+    """Sentences about a group, by its row in the fleet and its `member_rows`: what is the case, and what to do."""
     ratio = row["capacity_ratio"]
     if ratio is not None and ratio > 1:
         yield (

@@ -1,4 +1,4 @@
-"""Members of groups, and what they own: how many there are, who idles, what they have shown, how unevenly lag lies."""
+"""Members of groups and their partitions: numbers, idle members, observed capacities, skew of lag."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -119,10 +119,11 @@ def _stuck(facts: Facts) -> dict[str, int]:
 
 
 def _by_group(groups: pa.Table, seen: set[tuple[str, str]]) -> dict[str, list[_Member] | None]:
-    found: dict[str, list[_Member] | None] = {}
-    for group_id, members in zip(groups["group_id"].to_pylist(), groups["members"].to_pylist(), strict=True):
-        found[group_id] = None if members is None else [_member(group_id, one, seen) for one in members]
-    return found
+    rows = zip(groups["group_id"].to_pylist(), groups["members"].to_pylist(), strict=True)
+    return {
+        group_id: None if members is None else [_member(group_id, one, seen) for one in members]
+        for group_id, members in rows
+    }
 
 
 def _member(group_id: str, row: Mapping[str, Any], seen: set[tuple[str, str]]) -> _Member:

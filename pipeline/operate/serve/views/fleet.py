@@ -1,6 +1,5 @@
 """All groups, one row each: the figures of `lagwise groups` and `lagwise lag --total group`, and the plan."""
 
-import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,33 +37,11 @@ _NO_LAG: Row = {
 class Fleet:
     """All groups of one version of the tables."""
 
-    versions: tuple[int, ...]
     rows: Mapping[str, Row]
     """By group name, in the order of names."""
     members: Members
     plans: Mapping[str, Plan]
     """Plans of the groups that have a decision."""
-
-
-class Fleets:
-    """Makes the fleet once for each version of the tables, however often it is requested."""
-
-    def __init__(self, config: Config) -> None:
-        """Read nothing yet."""
-        self._config = config
-        self._lock = threading.Lock()
-        self._fleet: Fleet | None = None
-
-    def of(self, found: Snapshot) -> Fleet:
-        """The fleet of these tables.
-
-        Raises:
-            StoreError: They cannot be read.
-        """
-        with self._lock:
-            if self._fleet is None or self._fleet.versions != found.versions:
-                self._fleet = fleet_of(found, self._config)
-            return self._fleet
 
 
 def fleet_of(found: Snapshot, config: Config) -> Fleet:
@@ -80,7 +57,6 @@ def fleet_of(found: Snapshot, config: Config) -> Fleet:
     listed = groups.with_decisions(groups.group_rows(found, None), found, None)
     known = listed.drop_columns(["members"])
     return Fleet(
-        versions=found.versions,
         rows={row["group_id"]: _row(row, sums, members, plans) for row in iterate(known)},
         members=members,
         plans=plans,

@@ -32,13 +32,7 @@ class Following:
 def following(
     found: Snapshot, row: Row, members: Iterable[Row], moves: Iterable[Mapping[str, Any]]
 ) -> Following | None:
-    """Return who follows; None if the group's members are unknown.
-
-    Args:
-        found: The tables.
-        row: The group's row in the fleet.
-        members: Its `member_rows`.
-        moves: Moves of the waiting plan.
+    """Who follows, of the members that the moves of a waiting plan concern; None if the members are unknown.
 
     Raises:
         StoreError: The tables cannot be read.

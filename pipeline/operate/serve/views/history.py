@@ -79,18 +79,14 @@ def past_of(
     lags = _sums(in_force, rows, _POINTS).get(group_id, [None] * _POINTS)
     moments = [datetime.fromtimestamp(at_us / 1e6, tz=timezone.utc) for at_us in moments_us.tolist()]
     return Past(
-        lag=list(zip(moments, lags, strict=True)),
-        age=list(zip(moments, _ages(in_force, rows), strict=True)),
+        lag=list(zip(moments, lags, strict=True)), age=list(zip(moments, _ages(in_force, rows), strict=True))
     )
 
 
 def lags_of_groups(rows: pa.Table, *, moments: Sequence[datetime], max_gap: timedelta) -> dict[str, Series]:
-    """Sum of the known lags of each group's partitions at each moment.
+    """Sum of the known lags of each group's partitions at each of the moments, which ascend.
 
-    Args:
-        rows: `COLUMNS` of `lag_history`, in any order.
-        moments: Ascending.
-        max_gap: See `past_of`.
+    `rows` have `COLUMNS` of `lag_history`, in any order; `max_gap` is that of `past_of`.
     """
     moments_us = np.array([_us(at) for at in moments], np.int64)
     return _sums(_in_force(rows, moments_us, max_gap), rows, len(moments))

@@ -1,14 +1,18 @@
 """Members of one group: their partitions, speed and answers, and their partitions under the target."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
+from assignor.protocol.ranges import parse_ranges
 from pipeline.operate.listings.totals import RATES, totals
 from pipeline.operate.output import Row, iterate
-from pipeline.operate.serve.views.plans import Key, Plan, answers, moved, of_target, target_of
+from pipeline.operate.serve.views.plans import Key, Plan, answers
 from pipeline.operate.statuses import rank
 
+_MOST_PARTITIONS = 1_000_000
 _WHO = ("member_id", "client_id", "client_host", "group_instance_id", "rack", "error")
 _SUMS = (
     *("partitions", "lag", "unknown_lag", "old_lag", "max_lag", "lag_at_commit", "unknown_lag_at_commit"),
@@ -77,7 +81,7 @@ def _worst_statuses(lag: pa.Table) -> dict[str | None, str]:
 
 def _after(rows: Iterable[str | None], lag: pa.Table, decision: Row | None) -> dict[str | None, Row]:
     """What the target would give each member, and its moves; null if there is no target."""
-    target = target_of(decision["assignment"]) if decision else None
+    target = _target_of(decision["assignment"]) if decision else None
     if decision is None or target is None:
         return {
             one: dict.fromkeys(("partitions_after", "lag_after", "moves_from", "moves_to")) for one in rows
@@ -86,14 +90,15 @@ def _after(rows: Iterable[str | None], lag: pa.Table, decision: Row | None) -> d
         (row["topic"], row["partition"]): row for row in iterate(lag.select(["topic", "partition", "lag"]))
     }
     moves = decision["moves"] or ()
-    taken, given = moved(moves, "from"), moved(moves, "to")
+    taken, given = (Counter(move[side] for move in moves) for side in ("from", "to"))
     held_by = _held_by(target, keys)
     found: dict[str | None, Row] = {}
     for one in rows:
-        held = of_target(held_by.get(one, []), keys)
+        held = held_by.get(one, ())
+        lags: list[Any] = [keys[key]["lag"] if key in keys else None for key in held]
         found[one] = {
-            "partitions_after": held["partitions"],
-            "lag_after": held["lag"],
+            "partitions_after": len(held),
+            "lag_after": None if None in lags else sum(lags),
             "moves_from": taken[one],
             "moves_to": given[one],
         }
@@ -106,3 +111,21 @@ def _held_by(target: Mapping[str, Sequence[Key]], keys: Iterable[Key]) -> dict[s
     held: dict[str | None, Sequence[Key]] = {None: [key for key in keys if key not in kept]}
     held.update(target)
     return held
+
+
+def _target_of(assignment: Mapping[str, Mapping[str, str]] | None) -> dict[str, list[Key]] | None:
+    """Return the target partitions by member id; None without a target.
+
+    Raises:
+        DecodeError: lagwise did not write this text.
+    """
+    if assignment is None:
+        return None
+    return {
+        member_id: [
+            (topic, number)
+            for topic, ranges in topics.items()
+            for number in parse_ranges(ranges, at_most=_MOST_PARTITIONS)
+        ]
+        for member_id, topics in assignment.items()
+    }

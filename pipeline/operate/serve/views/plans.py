@@ -1,7 +1,7 @@
 """The newest decision about each group, the outcome of its newest plan, and what the target means for each member."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assignor.protocol.ranges import parse_ranges
 from pipeline import clock
 from pipeline.operate.output import Row
 from pipeline.operate.serve.views.facts import Facts
@@ -20,7 +19,6 @@ OUTCOMES = ("open", "applied", "partly", "refused", "superseded", "expired")
 DECIDED = ("none", "held_back", "dry_run", "advice", "awaiting_approval", "abstain", "paused")
 EFFECTS = ("helped", "hurt", "cannot tell")
 KINDS = ("accepted", "applied", "refused", "void")
-_MOST_PARTITIONS = 1_000_000
 
 Key = tuple[str, int]
 """Topic and partition number."""
@@ -44,6 +42,12 @@ class Outcome:
     effect_why: str | None = None
     needed: frozenset[str] | None = None
     """Members that it takes from or gives to; None unless it is open."""
+
+
+_RECORDED = (
+    *("epoch", "status", "moves", "moves_made", "published_at"),
+    *("predicted_drain_s", "realised_drain_s"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,37 +147,6 @@ def answers(plan: Plan) -> dict[str, list[str]]:
     return found
 
 
-def target_of(assignment: Mapping[str, Mapping[str, str]] | None) -> dict[str, list[Key]] | None:
-    """Return the target partitions by member id; None without a target.
-
-    Raises:
-        DecodeError: lagwise did not write this text.
-    """
-    if assignment is None:
-        return None
-    return {
-        member_id: [
-            (topic, number)
-            for topic, ranges in topics.items()
-            for number in parse_ranges(ranges, at_most=_MOST_PARTITIONS)
-        ]
-        for member_id, topics in assignment.items()
-    }
-
-
-def of_target(keys: Iterable[Key], rows: Mapping[Key, Row]) -> Row:
-    """Number of these partitions and their lag in records; the lag is None if part of it is unknown."""
-    found = list(keys)
-    lags = [rows[key]["lag"] if key in rows else None for key in found]
-    known = [lag for lag in lags if lag is not None]
-    return {"partitions": len(found), "lag": sum(known) if len(known) == len(lags) else None}
-
-
-def moved(moves: Iterable[Mapping[str, Any]], side: str) -> Counter[str | None]:
-    """Number of moves by the member that loses (`from`) or gets (`to`) the partition."""
-    return Counter(move[side] for move in moves)
-
-
 def _remembered(plan: PlanState | None) -> Outcome | None:
     """Outcome according to the state of the newest decision."""
     if plan is None:
@@ -200,24 +173,15 @@ def _recorded(row: Mapping[str, Any]) -> Outcome | None:
     if plan is None:
         return None
     return Outcome(
-        epoch=plan["epoch"],
-        status=plan["status"],
-        moves=plan["moves"],
-        moves_made=plan["moves_made"],
-        published_at=plan["published_at"],
-        predicted_drain_s=plan["predicted_drain_s"],
-        realised_drain_s=plan["realised_drain_s"],
+        **{name: plan[name] for name in _RECORDED},
         effect=row["plan_effect"],
         effect_why=row["plan_effect_why"],
     )
 
 
 def _members(facts: Facts) -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
     groups = facts.consumer_groups
-    for group_id, members in zip(groups["group_id"].to_pylist(), _ids(groups), strict=True):
-        found[group_id] = frozenset(members)
-    return found
+    return dict(zip(groups["group_id"].to_pylist(), map(frozenset, _ids(groups)), strict=True))
 
 
 def _ids(groups: pa.Table) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""The tables as they are now, for one answer: opened together, with all groups, and how old they are."""
+"""The present tables for one answer: opened together, with all groups and their age."""
 
 import secrets
 from collections.abc import Mapping
@@ -9,9 +9,10 @@ from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import StoreError
 from pipeline.operate.health import sight
+from pipeline.operate.serve.newest import Newest
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
 from pipeline.operate.serve.views.facts import COLUMNS
-from pipeline.operate.serve.views.fleet import Fleet, Fleets
+from pipeline.operate.serve.views.fleet import Fleet, fleet_of
 from pipeline.operate.serve.views.history import Series
 from pipeline.operate.serve.views.sparks import Sparks
 from pipeline.tables.owner.health import Health, Sight, judge
@@ -23,7 +24,7 @@ _NAMES = (*COLUMNS, "recommendations", "lag_history", *_NOT_IN_OLD_ONES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """One version of the tables, and what the moment adds to it."""
+    """One version of the tables, and observations of the moment."""
 
     found: Snapshot
     seen: Sight | None
@@ -37,7 +38,7 @@ class Now:
 
     @property
     def end(self) -> datetime:
-        """End of what is drawn over time: the newest batch, or now before the first."""
+        """End of charts over time: the newest batch, or now before the first."""
         return self.observed_at or clock.at(self.at_ms)
 
     @property
@@ -58,17 +59,16 @@ class Now:
 
 
 class Source:
-    """Opens the tables for each answer; what is expensive is made once per version."""
+    """Opens the tables for each answer; expensive data is computed once per version."""
 
     def __init__(self, tables: Tables, config: Config) -> None:
-        """Read nothing yet."""
         self.tables = tables
         self.config = config
-        self._fleets = Fleets(config)
+        self._fleet = Newest[tuple[int, ...], Fleet]()
         self.max_gap = timedelta(seconds=2 * config.history.max_gap_s)
         """Return the gap between two rows of a partition's history from which its lag counts as unknown."""
         self._sparks = Sparks(max_gap=self.max_gap)
-        # Another process may show the same versions by other rules.
+        # Another process may show the same versions under other settings.
         self._token = secrets.token_hex(4)
         self._cluster: str | None = None
 
@@ -88,13 +88,13 @@ class Source:
         return Now(found=found, seen=seen, at_ms=clock.now_ms())
 
     def cluster(self) -> str | None:
-        """What the cluster calls itself: `cluster.name`, or else Kafka's id; None as long as that cannot be read."""
+        """The cluster's name: `cluster.name`, or else Kafka's id; None if it cannot be read."""
         if self._cluster is None:
             try:
                 rows = self.tables.open("planner_state").read(columns=("cluster",))
             except StoreError:
                 return None
-            # Tables are of one cluster for good; there is no row before the first start of a driver.
+            # Tables never change their cluster; there is no row before the first start of a driver.
             self._cluster = next(iter(rows["cluster"].to_pylist()), None)
         return self._cluster
 
@@ -104,10 +104,10 @@ class Source:
         Raises:
             StoreError: The tables cannot be read.
         """
-        return self._fleets.of(now.found)
+        return self._fleet.of(now.found.versions, lambda: fleet_of(now.found, self.config))
 
     def sparks(self, now: Now) -> Mapping[str, Series]:
-        """By group, its lag over the last hour; groups without history are not there.
+        """Lag over the last hour by group, without groups that have no history.
 
         Raises:
             StoreError: The tables cannot be read.
@@ -115,6 +115,6 @@ class Source:
         return self._sparks.of(now.found, end=now.end)
 
     def tag(self, now: Now) -> str:
-        """The same for the same answer to the same question."""
+        """A tag that is equal for equal answers."""
         versions = "-".join(map(str, now.found.versions))
         return f"{self._token}-{versions}-{now.is_old}"

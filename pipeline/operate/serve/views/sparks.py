@@ -1,10 +1,10 @@
 """The lag of all groups over the last hour, from one read of `lag_history`."""
 
-import threading
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from pipeline.operate.listings.spans import between
+from pipeline.operate.serve.newest import Newest
 from pipeline.operate.serve.snapshot import Snapshot
 from pipeline.operate.serve.views.history import COLUMNS, Series, lags_of_groups
 
@@ -19,16 +19,10 @@ class Sparks:
     """Reads the last hour at most once a minute, however often it is requested."""
 
     def __init__(self, *, max_gap: timedelta, most_rows: int = MOST_ROWS) -> None:
-        """Read nothing yet.
-
-        Args:
-            max_gap: How far apart two rows of a partition may be; after a longer time its lag is unknown.
-            most_rows: With more rows in the hour nothing is read.
-        """
+        """Read nothing yet, and nothing of an hour with more rows than `most_rows`; for `max_gap` see `past_of`."""
         self._max_gap = max_gap
         self._most_rows = most_rows
-        self._lock = threading.Lock()
-        self._found: tuple[datetime, Mapping[str, Series]] | None = None
+        self._newest = Newest[datetime, Mapping[str, Series]]()
 
     def of(self, found: Snapshot, *, end: datetime) -> Mapping[str, Series]:
         """By group, its lag up to the minute of `end`; no group where there are too many rows.
@@ -37,10 +31,7 @@ class Sparks:
             StoreError: The table cannot be read.
         """
         end = end.replace(second=0, microsecond=0)
-        with self._lock:
-            if self._found is None or self._found[0] != end:
-                self._found = end, self._read(found, end)
-            return self._found[1]
+        return self._newest.of(end, lambda: self._read(found, end))
 
     def _read(self, found: Snapshot, end: datetime) -> Mapping[str, Series]:
         start = end - SPAN

@@ -19,11 +19,7 @@ class Verdict(NamedTuple):
 
 
 def verdict(row: Row) -> Verdict:
-    """The worst that holds of the group; a figure that is unknown supports no verdict.
-
-    Args:
-        row: The group's in the fleet.
-    """
+    """The worst verdict on a group that its row in the fleet supports."""
     found = _trouble(row) or _lag(row)
     unknown = row["unknown_lag"] + row["old_lag"]
     if not unknown or found.level == "none":
@@ -35,7 +31,7 @@ def verdict(row: Row) -> Verdict:
 
 
 def _trouble(row: Row) -> Verdict | None:
-    """Trouble that needs somebody, wherever the lag goes."""
+    """Verdicts that need an operator, wherever the lag goes."""
     statuses, partitions = row["statuses"], row["partitions"]
     still = statuses.get("STOP", 0) + statuses.get("STALL", 0)
     ratio = row["capacity_ratio"]
@@ -64,7 +60,7 @@ def _trouble(row: Row) -> Verdict | None:
 
 
 def _lag(row: Row) -> Verdict:
-    """Where the lag goes."""
+    """Verdicts by the course of the lag."""
     seconds, growing = row["lag_seconds"], row["growing"]
     if row["partitions"] == 0:
         return Verdict("none", "no commits", "the group has committed nothing")

@@ -92,8 +92,9 @@ final class ControlState {
         } catch (DamagedException error) {
             if (!hasSaidDamaged) {
                 hasSaidDamaged = true;
-                LOG.warn("A record of the control topic for group {} is damaged; it and all like it are ignored, and the "
-                    + "plan before it stays; withdraw it or publish another: {}", group, error.getMessage());
+                LOG.warn("A control record of group {} cannot be decoded; it and all others like it are ignored, and the "
+                    + "previous plan stays in force; withdraw the plan or publish another: {}", group,
+                    error.getMessage());
             }
             return Fed.DAMAGED;
         }

@@ -62,7 +62,7 @@ public class LagAwareAssignor extends StrategyAssignor implements Configurable {
             Thread.currentThread().interrupt();
             return new Target(sticky.assign(view), "sticky: no lag is known");
         } catch (Exception error) {
-            LOG.warn("The lag of group {} cannot be asked for ({}), so partition counts alone are evened", group,
+            LOG.warn("The lag of group {} cannot be fetched, so the assignment balances partition counts alone: {}", group,
                 error.toString());
             return new Target(sticky.assign(view), "sticky: no lag is known");
         }

@@ -13,10 +13,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from pipeline.operate.cli.app import app
-from pipeline.operate.doctor.files import NAMES
 from pipeline.tables.creation import create_tables
 from pipeline.tables.owner.heartbeat import Heartbeat
-from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from tests.support.job.frames import arrow
@@ -179,10 +177,6 @@ def test_tables_whose_files_are_gone_are_named(root: Path, tmp_path: Path) -> No
         assert line.startswith("problem  tables   1 file(s) of table consumer_groups are gone")
         assert gone.name in line
         assert result.exit_code == 1
-
-
-def test_every_table_is_looked_at() -> None:
-    assert set(NAMES) == {table.name for table in TABLES}
 
 
 def test_there_is_no_escape_code_in_what_is_no_terminal(root: Path, tmp_path: Path) -> None:

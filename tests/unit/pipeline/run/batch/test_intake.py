@@ -1,7 +1,5 @@
-"""What a batch reads, and what its stamp says when it has; one that runs again included."""
+"""What a batch reads, and what its stamp says when it has."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,92 +7,36 @@ import pytest
 
 from pipeline.config.model import Config, SourceConfig
 from pipeline.errors import OffsetsRefusedError
-from pipeline.kafka.positions import REFUSED, TRUNCATED, Answer, End, Intake, PartitionKey, Position, Span
+from pipeline.kafka.positions import REFUSED, TRUNCATED, Answer, End, Intake, Position, Span
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.batch import intake
 from pipeline.run.batch.intake import Settled
-from pipeline.run.batch.opening import Chosen, Read
-from pipeline.run.driver import Driver
 from pipeline.run.replay import Past
-from pipeline.source.decoded import Decoded
 from pipeline.source.offset import SourceOffset
-from pipeline.source.summary import Reached, Summary
+from pipeline.source.summary import Reached
 from pipeline.tables.creation import create_tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support.job.batches import CONTROL, FILTERS, KnownConfigs, idle_driver, stamp_of
+from tests.support.job.batches import CONTROL, FILTERS, KnownConfigs, stamp_of
 from tests.support.job.chosen import Chooser
 from tests.support.job.frames import arrow
-
-NOW_MS = 1_700_000_000_000
-O0, O1 = (OFFSETS_TOPIC, 0), (OFFSETS_TOPIC, 1)
-ACKS, COMMANDS = (CONTROL.acks_topic, 0), (CONTROL.commands_topic, 0)
-KNOWN = {key: Position(10, 2, NOW_MS - 1_000) for key in (O0, O1, ACKS, COMMANDS)}
-SILENT = "broker 1 does not answer"
-
-
-def end(high: int, *, stable: int | None = None) -> End:
-    return End(log_start=0, stable=high if stable is None else stable, high=high)
-
-
-def answered(**others: Answer) -> dict[PartitionKey, Answer]:
-    """Everything is read; keywords `o1`, `acks` … say what another answer is."""
-    names = {"o0": O0, "o1": O1, "acks": ACKS, "commands": COMMANDS}
-    return {key: others.get(name, end(10)) for name, key in names.items()}
-
-
-def driver_at(positions: dict[PartitionKey, Position] = KNOWN, **fields: Any) -> Driver:
-    return idle_driver(positions=dict(positions), cluster_id="c1", **fields)
-
-
-_CHOOSERS: list[tuple[Driver, Chooser]] = []
-
-
-def run(
-    driver: Driver,
-    answers: dict[PartitionKey, Answer],
-    *,
-    now_ms: int = NOW_MS,
-    **reached: Reached,
-) -> Settled:
-    """A batch from what the source has chosen to `settle`; spans that are not named in `reached` are read whole."""
-    if not any(one.progress is driver.progress for one, _ in _CHOOSERS):
-        _CHOOSERS.append((driver, Chooser(driver)))
-    (chooser,) = [chooser for one, chooser in _CHOOSERS if one.progress is driver.progress]
-    return settled(driver, chosen(chooser.next_offset(answers, now_ms=now_ms), at_ms=now_ms), **reached)
-
-
-def chosen(offset: SourceOffset, **fields: Any) -> Chosen:
-    return Chosen(**{"batch_id": 5, "at_ms": NOW_MS, "clock_trouble": None, "offset": offset, **fields})
-
-
-def settled(driver: Driver, what: Chosen, **reached: Reached) -> Settled:
-    names = {O0: "o0", O1: "o1", ACKS: "acks", COMMANDS: "commands"}
-    spans = what.offset.intake.spans if what.first_run is None else what.first_run.spans
-    summary = Summary(
-        reached={
-            span.key: reached.get(names[span.key], Reached(Position(span.end, 3), None)) for span in spans
-        }
-    )
-    batch = intake.settle(driver, Read(offset=what.offset, decoded=Decoded(), summary=summary), what)
-    driver.progress.stamp = batch.stamp
-    return batch
-
-
-def positions_of(driver: Driver) -> Mapping[PartitionKey, Position]:
-    """Up to where the newest batch has read."""
-    assert driver.progress.stamp is not None
-    return driver.progress.stamp.positions or {}
-
-
-def distrust(driver: Driver, key: PartitionKey) -> None:
-    """As a batch leaves a partition whose log was truncated."""
-    assert driver.progress.stamp is not None
-    driver.progress.stamp = replace(driver.progress.stamp, distrusted=((*key, "log truncated"),))
-
-
-def stopped(offset: int, error: str | None) -> Reached:
-    return Reached(Position(offset, 3), error)
+from tests.support.job.intakes import (
+    ACKS,
+    COMMANDS,
+    KNOWN,
+    NOW_MS,
+    O0,
+    O1,
+    SILENT,
+    answered,
+    chosen,
+    distrust,
+    driver_at,
+    end,
+    positions_of,
+    run,
+    settled,
+    stopped,
+)
 
 
 def test_batch_reads_what_is_new_and_its_stamp_says_so() -> None:
@@ -302,85 +244,6 @@ def test_no_plan_is_made_while_something_that_was_said_is_not_read(
 
 def test_open_transaction_in_what_was_said_does_not_hold_plans() -> None:
     assert run(driver_at(), answered(acks=end(30, stable=10))).stamp.held is None
-
-
-FIRST_RUN = stamp_of(
-    at_ms=NOW_MS - 500,
-    cluster_id="c1",
-    positions={**KNOWN, O0: Position(20, 3, NOW_MS - 500), ACKS: Position(12, 3, NOW_MS - 500)},
-    spans=(
-        Span(topic=OFFSETS_TOPIC, partition=0, start=10, end=20, leader_epoch=2),
-        Span(topic=OFFSETS_TOPIC, partition=1, start=10, end=10, leader_epoch=2),
-        Span(topic=CONTROL.acks_topic, partition=0, start=0, end=12),
-    ),
-    reread=(ACKS,),
-)
-
-
-def again(stamp: Stamp = FIRST_RUN, driver: Driver | None = None, **reached: Reached) -> Settled:
-    offset = SourceOffset(tick=stamp.tick, made_from="what was before it")
-    again = chosen(offset, at_ms=stamp.at_ms, past=Past(stamps={"topic_offsets": stamp}))
-    return settled(driver or driver_at(), again, **reached)
-
-
-def test_batch_that_runs_again_reads_the_same_spans_and_has_the_same_stamp() -> None:
-    batch = again()
-
-    assert [(span.key, span.start, span.end) for span in batch.intake.spans] == [(O0, 10, 20), (ACKS, 0, 12)]
-    assert batch.stamp == FIRST_RUN
-    assert batch.reread(CONTROL.acks_topic) == (0,)
-    assert positions_of(batch.driver) == FIRST_RUN.positions
-
-
-def test_batch_that_runs_again_without_a_span_is_behind_there_and_reads_it_later() -> None:
-    batch = again(o0=stopped(14, SILENT))
-
-    assert batch.stamp.behind == (0,)
-    assert f"{OFFSETS_TOPIC}-0" in (batch.stamp.reason or "")
-    assert batch.stamp.held is None
-    assert positions_of(batch.driver) == {
-        **KNOWN,
-        O0: Position(10, 2, FIRST_RUN.at_ms),
-        ACKS: Position(12, 3, NOW_MS - 500),
-    }
-
-
-def test_partition_that_a_batch_which_runs_again_has_read_from_its_start_is_not_read_so_once_more() -> None:
-    driver = driver_at()
-    distrust(driver, O0)
-    first_run = replace(FIRST_RUN, reread=(O0,))
-
-    batch = again(first_run, driver)
-    after = run(driver, answered(o0=end(20)))
-
-    assert (batch.stamp.distrusted, after.stamp.distrusted) == ((), ())
-
-
-def test_batch_that_runs_again_without_what_was_said_holds_plans() -> None:
-    batch = again(acks=stopped(0, SILENT))
-
-    assert CONTROL.acks_topic in (batch.stamp.held or "")
-    assert batch.stamp.behind == ()
-    assert positions_of(batch.driver)[ACKS].offset == 0
-
-
-def test_reasons_of_the_first_run_stay() -> None:
-    late = replace(FIRST_RUN, behind=(1,), reason="1 is not read", held="acks are not read")
-
-    batch = again(late, o0=stopped(10, SILENT))
-
-    assert batch.stamp.behind == (0, 1)
-    assert (batch.stamp.reason or "").startswith("1 is not read; ")
-    assert batch.stamp.held == "acks are not read"
-
-
-def test_span_that_a_batch_could_not_read_again_is_behind_until_it_is_read() -> None:
-    batch = again(o0=stopped(10, SILENT))
-
-    after = run(batch.driver, answered(o0=end(20)), o0=stopped(15, None))
-    at_last = run(batch.driver, answered(o0=end(20)), now_ms=NOW_MS + 1)
-
-    assert (after.stamp.behind, at_last.stamp.behind) == ((0,), ())
 
 
 def test_partition_that_is_read_again_is_said_once_with_the_reason(caplog: pytest.LogCaptureFixture) -> None:

@@ -95,7 +95,7 @@ def test_plan_for_the_broker_says_who_follows_it() -> None:
 def test_json_has_the_plan_as_published_with_fields_of_later_versions() -> None:
     later = json.dumps({**json.loads(_PLAN), "colour": "blue"}).encode()
 
-    record = entry(_Message(data=later)).as_json()["record"]
+    record = entry(_Message(data=later)).record
 
     assert record == {**json.loads(_PLAN), "colour": "blue"}
 

@@ -1,0 +1,23 @@
+"""Work in a thread that does not keep the process alive."""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def in_background(work: Callable[[], T]) -> "Future[T]":
+    """What `work` comes to. An executor would wait for its threads at exit, also after a second Ctrl-C."""
+    future: Future[T] = Future()
+    Thread(target=carry_out, args=(work, future), daemon=True).start()
+    return future
+
+
+def carry_out(work: Callable[[], T], future: "Future[T]") -> None:
+    """Do the work, and tell the future what it has come to."""
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
+        future.set_exception(error)
