@@ -260,6 +260,8 @@ class Store:
         except StoreError as error:
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
+            # Who begins again begins with what is there.
+            self._tables.clear()
             raise TablesChangedError(
                 f"files of the newest version of table {name} are gone ({error}): the tables were removed, or "
                 "replaced by a copy"

@@ -160,6 +160,8 @@ def test_tables_that_were_replaced_under_a_driver_are_told_from_a_defect(
     ):
         store.arrow(NAME, ["group_id"])
 
+    assert groups_in(store) == []
+
 
 def test_task_reads_the_version_that_it_was_sent_and_no_log(store: Store) -> None:
     store.write(NAME, lags("a", "b"), stamp(0))
