@@ -105,15 +105,22 @@ def test_reader_that_was_told_nothing_sees_each_commit_and_opens_nothing_again(s
     assert reads["open"] == 1
 
 
-def test_files_that_were_compacted_unseen_are_not_kept_beside_what_replaces_them(store: Store) -> None:
+def test_files_that_are_compacted_between_look_and_commit_are_not_kept_beside_what_replaces_them(
+    store: Store,
+) -> None:
     """delta-rs takes no compaction for a conflict: an overwrite would leave the compacted rows there."""
     store.write(NAME, lags("a", "b"), stamp(0))
-    store.look()
-    DeltaTable(store.path(NAME)).optimize.z_order(["group_id"])
+    made: list[AddAction] = []
 
-    store.write(NAME, lags("c"), stamp(1))
+    def make() -> list[AddAction]:
+        DeltaTable(store.path(NAME)).optimize.z_order(["group_id"])
+        made.append(write_file(Tables(store.root), NAME, lags("c"), key="group_id"))
+        return made
 
-    assert groups_in(Store(store.root, term=0)) == ["c"]
+    store.write_files(NAME, make, stamp(1))
+
+    assert groups_in(store) == ["c"]
+    assert len(made) == 1
 
 
 def test_commit_that_would_follow_a_version_which_is_long_gone_is_refused(store: Store) -> None:
