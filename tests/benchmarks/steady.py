@@ -82,7 +82,7 @@ SIZES = {
     "rows-10k": Size(groups=10, topics=1, partitions=1000, warm_up=8, batches=15),
     "rows-10k-bucket": Size(groups=10, topics=1, partitions=1000, warm_up=8, batches=15, answers_after_s=0.0),
     "rows-10k-bucket-2s": Size(
-        groups=10, topics=1, partitions=1000, warm_up=3, batches=1, answers_after_s=2.0
+        groups=10, topics=1, partitions=1000, warm_up=2, batches=1, answers_after_s=2.0
     ),
     "partitions-10k": Size(groups=1, topics=10, partitions=1000, warm_up=8, batches=15),
     "rows-100k": Size(groups=100, topics=1, partitions=1000, warm_up=8, batches=12),
