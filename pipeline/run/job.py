@@ -321,7 +321,12 @@ class Job:
         config, at_ms = as_found(self.config, found), now_ms()
         name = cluster_name(config, found)
         owner = ownership.owner_name(at_ms)
-        tables = Store(self._root, term=0, storage_options=resolve(config.tables.storage_options))
+        tables = Store(
+            self._root,
+            term=0,
+            storage_options=resolve(config.tables.storage_options),
+            on_answer=self.monitor.storage_answered,
+        )
         filters = build_filters(config, name).identity
         store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms)
         self._owned = store, owner

@@ -69,6 +69,7 @@ class Planner:
         self._pace = pace or Pace(settings.interval_s)
         self._now_ms = now_ms
         self._last: SourceOffset | None = None
+        self._chosen_from: Stamp | None = None
         self._is_settled = True
 
     def next_offset(self) -> SourceOffset | None:
@@ -94,7 +95,7 @@ class Planner:
 
     def parallelism(self) -> int:
         """Tasks that Spark ran at once when it wrote the newest batch; before the first, the cores of this host."""
-        stamp = self._stamps(_READ_UP_TO)
+        stamp = self._newest()
         return max(1, stamp.parallelism if stamp is not None else os.cpu_count() or 1)
 
     def doubtful(self) -> Mapping[str, str]:
@@ -111,7 +112,7 @@ class Planner:
         Args:
             tick: Of the batch.
         """
-        stamp, age_ms = self._stamps(_READ_UP_TO), self._settings.group_max_age_s * 1000
+        stamp, age_ms = self._newest(), self._settings.group_max_age_s * 1000
         # The next batch, which could ask, comes an interval later.
         oldest_ms = tick + self._settings.interval_s * 1000 - age_ms
         return {
@@ -120,6 +121,10 @@ class Planner:
             # An answer from the future was dated by a clock that was ahead: how old it is nobody knows.
             if at_ms - since_ms >= age_ms and oldest_ms <= at_ms <= tick
         }
+
+    def _newest(self) -> Stamp | None:
+        """The stamp that the last batch was chosen from: none is written before its parts are made."""
+        return self._stamps(_READ_UP_TO) if self._last is None else self._chosen_from
 
     def _hurry(self) -> None:
         """Begin at once where records were left and the last batch has read some of those before them."""
@@ -143,7 +148,7 @@ class Planner:
     def _chosen(self) -> SourceOffset:
         tick = max(self._now_ms(), 0 if self._last is None else self._last.tick + 1)
         try:
-            stamp = self._stamps(_READ_UP_TO)
+            stamp = self._chosen_from = self._stamps(_READ_UP_TO)
         except STORAGE_ERRORS as error:
             return self._offset(tick, made_from="unknown", failure=unreadable(error))
         made_from = state_of(stamp)

@@ -38,6 +38,7 @@ def write_file(tables: Tables, name: str, rows: pa.Table, *, key: str) -> AddAct
         folder.create_dir(parent)
     with folder.open_output_stream(path) as file:
         pq.write_table(columns_of(rows, in_file), file, **by_pyarrow(in_file))
+        size = file.tell()
     # All that the table's log has a place for: deltalake takes a missing least value for a null one, and its datasets
     # would pass over the file for every condition on that column.
     told = dict.fromkeys([*in_file.fieldNames()[:INDEXED_COLUMNS], key])
@@ -51,7 +52,7 @@ def write_file(tables: Tables, name: str, rows: pa.Table, *, key: str) -> AddAct
     }
     return AddAction(
         path=path,
-        size=folder.get_file_info(path).size,
+        size=size,
         partition_values=partition,
         modification_time=time.time_ns() // 1_000_000,
         data_change=True,

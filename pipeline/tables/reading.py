@@ -5,8 +5,8 @@ from pipeline.tables.reading import Tables
 lag = Tables(".lagwise/tables").read("partition_lag", columns=["group_id", "lag"])
 """
 
-import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -20,12 +20,11 @@ from pyarrow.fs import FileSystem
 
 from pipeline import clock
 from pipeline.errors import MissingTableError, StoreError
-from pipeline.tables.filesystem import arrows_own, files_at
+from pipeline.tables.filesystem import files_at
 from pipeline.tables.stamp import Stamp, newest_stamp
+from pipeline.tables.table_files import TableRows, files_of, line_of
 from pipeline.tables.versions import refuse_newer
 
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-"""delta-rs colours its messages, for terminals that it does not look for."""
 _LIKE_SPECIALS = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_", "*": "%", "?": "_"})
 
 
@@ -67,32 +66,16 @@ class OpenTable:
             return newest_stamp(self.handle)
         except (DeltaError, OSError) as error:
             raise StoreError(
-                f"the log of table {self.name} at {self.handle.table_uri} cannot be read: {_line(error)}"
+                f"the log of table {self.name} at {self.handle.table_uri} cannot be read: {line_of(error)}"
             ) from error
 
     def read(self, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
-        """Return the rows for which `where` holds, in no particular order.
-
-        A column that the table lacks, because an older lagwise wrote it, is null in every row.
+        """Return rows as `TableRows.read` does.
 
         Raises:
             StoreError: It cannot be read.
         """
-        present = {field.name for field in self.handle.schema().fields}
-        try:
-            rows = self.handle.to_pyarrow_table(
-                columns=[column for column in columns if column in present],
-                filters=where,
-                filesystem=arrows_own(self.handle.table_uri, self.storage_options),
-            )
-        except (DeltaError, OSError, pa.ArrowException) as error:
-            raise StoreError(
-                f"table {self.name} at {self.handle.table_uri} cannot be read: {_line(error)}"
-            ) from error
-        for column in columns:
-            if column not in present:
-                rows = rows.append_column(column, pa.nulls(rows.num_rows))
-        return rows.select(list(columns))
+        return self._rows().read(columns=columns, where=where)
 
     def count(self, where: pc.Expression) -> int:
         """Count the rows for which `where` holds.
@@ -100,18 +83,14 @@ class OpenTable:
         Raises:
             StoreError: It cannot be read.
         """
-        try:
-            return int(self.dataset().count_rows(filter=where))
-        except (DeltaError, OSError, pa.ArrowException) as error:
-            raise StoreError(
-                f"table {self.name} at {self.handle.table_uri} cannot be read: {_line(error)}"
-            ) from error
+        return self._rows().count(where)
 
     def dataset(self) -> ds.Dataset:
         """The table to be read piece by piece."""
-        return self.handle.to_pyarrow_dataset(
-            filesystem=arrows_own(self.handle.table_uri, self.storage_options)
-        )
+        return self._rows().dataset
+
+    def _rows(self) -> TableRows:
+        return TableRows(files_of(self.name, self.handle), self.storage_options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +118,7 @@ class Tables:
                 "--tables or tables.root of the configuration should name another folder"
             ) from None
         except (DeltaError, OSError) as error:
-            raise StoreError(f"table {name} at {uri} cannot be opened: {_line(error)}") from error
+            raise StoreError(f"table {name} at {uri} cannot be opened: {line_of(error)}") from error
         return OpenTable(name, handle, self.storage_options)
 
     def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
@@ -172,7 +151,7 @@ class Tables:
             newest = handle.history(1)
         except (DeltaError, OSError) as error:
             raise StoreError(
-                f"the log of table {name} at {handle.table_uri} cannot be read: {_line(error)}"
+                f"the log of table {name} at {handle.table_uri} cannot be read: {line_of(error)}"
             ) from error
         if not newest:
             raise StoreError(
@@ -184,6 +163,26 @@ class Tables:
     def folder(self, name: str) -> FileSystem:
         """The files of table `name`, which exists."""
         return files_at(f"{self.root.rstrip('/')}/{name}", self.storage_options)
+
+
+def read_together(
+    tables: Readable, columns: Mapping[str, Sequence[str]], where: pc.Expression | None
+) -> list[pa.Table]:
+    """Read several tables at once, since an object store may take seconds for an answer.
+
+    Args:
+        tables: Tables.
+        columns: Columns of each table to read.
+        where: Condition for rows of each table.
+
+    Returns:
+        The rows, in the order of `columns`.
+
+    Raises:
+        StoreError: One of them cannot be read.
+    """
+    with ThreadPoolExecutor(len(columns)) as pool:
+        return list(pool.map(lambda one: tables.read(one[0], columns=one[1], where=where), columns.items()))
 
 
 def matches(column: str, globs: Sequence[str]) -> pc.Expression | None:
@@ -205,7 +204,3 @@ def all_of(*conditions: pc.Expression | None) -> pc.Expression | None:
         if condition is not None:
             found = condition if found is None else found & condition
     return found
-
-
-def _line(error: Exception) -> str:
-    return " ".join(_ESCAPES.sub("", str(error)).split())

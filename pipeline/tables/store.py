@@ -8,15 +8,19 @@ Every write is one Delta commit that carries two things in the commit itself:
 - a stamp in the commit's user metadata (`Stamp`): the batch, its checkpoint and its clock. A restarted driver reads it
   to learn how far the replayed batch had come.
 
+A commit follows exactly the version that this process knows, or it is refused: then the process looks at what others
+have committed, and begins again. So what it knows may be old, and nothing is written from it all the same (`known`).
+
 delta-rs commits in hundredths of a second, Spark's Delta in half of one, and on a local disk Spark's may overwrite a
 commit of delta-rs (ADR 0030). Where rows are many, tasks write the files and the driver commits them.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,17 +28,21 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Tr
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction
 
+from pipeline.errors import StoreError, TablesChangedError
 from pipeline.tables import versions
 from pipeline.tables.arrow import shaped
 from pipeline.tables.encoding import by_delta_rs
+from pipeline.tables.known import APP, KnownTable
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES
-from pipeline.tables.stamp import Stamp, newest_stamp
+from pipeline.tables.stamp import Stamp
 from pipeline.tables.storage import check_room
+from pipeline.tables.table_files import TableFiles, TableRows
 
 log = logging.getLogger(__name__)
 
-_APP = "lagwise"
+_Value = TypeVar("_Value")
+
 _TERM = 2**32
 # The order of a term's writes: it is made known, tables are brought to this version, what the driver before has left
 # is written, and then batches come, whose numbers begin at 0; that of who owns the tables is -1.
@@ -49,21 +57,45 @@ _CHECKPOINT_WHEN_DUE = PostCommitHookProperties(create_checkpoint=True, cleanup_
 class Store:
     """The tables under one root, written by one driver under one term."""
 
-    def __init__(self, root: str, *, term: int, storage_options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        root: str,
+        *,
+        term: int,
+        storage_options: Mapping[str, str] | None = None,
+        on_answer: Callable[[], None] = lambda: None,
+    ) -> None:
         """Open the tables, which exist (`creation.create_tables`).
 
         Args:
             root: Folder of the tables.
             term: Of the driver that writes; 0 to read.
             storage_options: For delta-rs, secrets resolved.
+            on_answer: Called whenever the storage has answered.
         """
         self.root = root
         self.term = term
         self.storage_options = dict(storage_options or {})
+        self._on_answer = on_answer
+        self._tables: dict[str, KnownTable] = {}
+        self._is_looked_at = False
 
     def under(self, term: int) -> "Store":
         """A store that writes the same tables under this term."""
-        return Store(self.root, term=term, storage_options=self.storage_options)
+        return Store(self.root, term=term, storage_options=self.storage_options, on_answer=self._on_answer)
+
+    def look(self) -> None:
+        """Go to the newest version of each table, and stay there until the next call, except for own commits.
+
+        Before the first call each use of a table looks at it.
+        """
+        self._is_looked_at = True
+        for known in self._tables.values():
+            known.is_newest = False
+        if self._tables:
+            # At once: a store may take seconds for an answer.
+            with ThreadPoolExecutor(len(self._tables)) as pool:
+                list(pool.map(self._table, list(self._tables)))
 
     def path(self, name: str) -> str:
         """Folder of a table."""
@@ -140,13 +172,11 @@ class Store:
             name: Table.
             write: Commits with the given properties; called again if another driver has committed.
         """
-        # Files that somebody compacts meanwhile conflict with nothing, for delta-rs, and their rows would be doubled:
-        # a commit that does not follow the version that was read is refused, and begins again.
-        self._commit(name, write, number=_REWRITTEN, more=(versions.statement(name),), retries=0)
+        self._commit(name, write, number=_REWRITTEN, more=(versions.statement(name),))
 
     def schema_version(self, name: str) -> int:
         """See `versions.stated`."""
-        return versions.stated(self.handle(name))
+        return versions.stated(self._table(name).handle)
 
     def _commit(
         self,
@@ -156,43 +186,44 @@ class Store:
         number: int,
         metadata: Mapping[str, str] | None = None,
         more: Sequence[Transaction] = (),
-        retries: int | None = None,
     ) -> None:
         """One commit by delta-rs, unless the table has seen its number of this term, or a later term."""
-        version = self.term * _TERM + number
+        number += self.term * _TERM
         commit = CommitProperties(
-            app_transactions=[Transaction(_APP, version), *more],
+            app_transactions=[Transaction(APP, number), *more],
             custom_metadata=dict(metadata or {}),
-            max_commit_retries=retries,
+            # Files that somebody compacts meanwhile conflict with nothing, for delta-rs, and their rows would be
+            # doubled: a commit that does not follow the version that was read is refused, and begins again.
+            max_commit_retries=0,
         )
         check_room(self.root)
         for attempt in range(1, _ATTEMPTS + 1):
-            handle = self.handle(name)
+            known = self._table(name)
             # As Delta does before its own writes: nothing of an earlier term comes after a later one.
-            if (handle.transaction_version(_APP) or -1) >= version:
+            if known.number >= number:
                 return
             try:
-                write(handle, commit)
+                known.commit(number, lambda handle: write(handle, commit))
             except CommitFailedError:
                 # Another driver has committed meanwhile.
                 if attempt == _ATTEMPTS:
                     raise
                 log.info("another driver also writes to the table", extra={"table": name, "attempt": attempt})
             else:
+                self._on_answer()
                 return
 
     def highest_term(self) -> int:
         """The highest term that any table has seen: `planner_state` itself may be lost, or restored from a copy."""
-        handles = (self.handle(table.name) for table in TABLES)
-        return max((handle.transaction_version(_APP) or 0) // _TERM for handle in handles)
+        return max(max(0, self._table(table.name).number) // _TERM for table in TABLES)
 
     def stamp(self, name: str) -> Stamp | None:
         """See `newest_stamp`."""
-        return newest_stamp(self.handle(name))
+        return self._table(name).stamp
 
     def versions(self, names: Iterable[str]) -> dict[str, int]:
         """Version of each of these tables; it never goes down, unless a table is lost or restored."""
-        return {name: self.handle(name).version() for name in names}
+        return {name: self._table(name).handle.version() for name in names}
 
     def rows(self, name: str, columns: list[str]) -> list[dict[str, Any]]:
         """Some columns of the newest version of a small table, without Spark."""
@@ -204,19 +235,55 @@ class Store:
     ) -> pa.Table:
         """Rows of the newest version of a small table, all columns of its schema or some, without Spark."""
         named = BY_NAME[name].schema.fieldNames() if columns is None else columns
-        return Tables(self.root, self.storage_options).read(name, columns=named, where=where)
+        return self._read(name, lambda rows: rows.read(columns=named, where=where))
 
     def identity(self) -> str:
         """Return Delta's id of the tables: re-created tables have another one, a copy has the same."""
-        return str(self.handle("planner_state").metadata().id)
+        return str(self._table("planner_state").handle.metadata().id)
 
     def count(self, name: str, where: pc.Expression | None = None) -> int:
         """Count the rows of a table's newest version for which `where` holds, without Spark."""
-        return int(Tables(self.root, self.storage_options).dataset(name).count_rows(filter=where))
+        return self._read(name, lambda rows: rows.count(where))
+
+    def files(self, names: Iterable[str]) -> dict[str, TableFiles]:
+        """The files of each of these tables, for tasks that are to read what this store reads."""
+        return {name: self._table(name).files for name in names}
 
     def handle(self, name: str) -> DeltaTable:
-        """The newest version of a table, for delta-rs."""
-        return DeltaTable(self.path(name), storage_options=self.storage_options or None)
+        """The newest version of a table, for maintenance: it may cut the log under who knows the table already."""
+        self._tables.pop(name, None)
+        return self._opened(name).handle
+
+    def _read(self, name: str, read: Callable[[TableRows], _Value]) -> _Value:
+        try:
+            value = read(self._table(name).rows)
+        except StoreError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            # Who begins again begins with what is there.
+            self._tables.clear()
+            raise TablesChangedError(
+                f"files of the newest version of table {name} are gone ({error}): the tables were removed, or "
+                "replaced by a copy"
+            ) from error
+        self._on_answer()
+        return value
+
+    def _table(self, name: str) -> KnownTable:
+        """The table at the version at which it was looked at last, or at its newest one."""
+        known = self._tables.get(name)
+        if known is None:
+            known = self._tables[name] = self._opened(name)
+            return known
+        known.is_newest &= self._is_looked_at
+        if known.look():
+            self._on_answer()
+        return known
+
+    def _opened(self, name: str) -> KnownTable:
+        handle = Tables(absolute(self.root), self.storage_options).open(name).handle
+        self._on_answer()
+        return KnownTable(name, handle, self.storage_options)
 
 
 def _metadata(stamp: Stamp) -> dict[str, str]:

@@ -8,8 +8,10 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,13 @@ from pipeline.run.job import Job
 from pipeline.run.query import Report
 from tests.benchmarks import processes
 from tests.benchmarks.load import Load
+from tests.benchmarks.store_requests import RequestCount
 from tests.benchmarks.timing import p
 from tests.support.brokers.broker import create_offsets_topic, small_broker
 from tests.support.job.job import eager_plan
 from tests.support.job.steps import AMONG_GHOSTS
+from tests.support.spark.object_store import BUCKET, object_store
+from tests.support.spark.store_proxy import StoreProxy
 
 Say = Callable[[str], None]
 
@@ -41,12 +46,15 @@ class Size:
     warm_up: int
     batches: int
     driver_memory: str = "2g"
+    answers_after_s: float | None = None
+    """Of an object store with the tables, from the first measured batch on; None for tables in a folder."""
 
     def measure(self, say: Say, *, quick: bool) -> dict[str, Any]:
         """Percentiles of the whole batch, cost by step, processor time and peak memory."""
         with (
             tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder,
             small_broker(offsets_topic_num_partitions=str(_OFFSETS_PARTITIONS)) as broker,
+            _tables(Path(folder), in_bucket=self.answers_after_s is not None) as (tables, proxy),
         ):
             create_offsets_topic(broker.bootstrap_servers)
             load = Load(
@@ -59,16 +67,23 @@ class Size:
             load.prepare()
             say(f"{load.rows} rows, {load.asked} partitions: in the broker")
             watch = _Watch(load=load, warm_up=self.warm_up, batches=3 if quick else self.batches, say=say)
-            config = _config(broker.bootstrap_servers, Path(folder), self.driver_memory)
-            job = Job(config, on_batch=watch, run_batch=AMONG_GHOSTS)
+            count = None if proxy is None else RequestCount(proxy)
+            config = _config(broker.bootstrap_servers, tables, self.driver_memory)
+            job = Job(config, on_batch=watch, run_batch=AMONG_GHOSTS if count is None else count.run_batch)
             watch.end = job.stop.set
             watch.broker_pid = broker.pid
+            if proxy is not None:
+                watch.warm = partial(proxy.delay, self.answers_after_s)
             job.run()
-        return watch.figures()
+        return watch.figures() | ({} if count is None else count.figures(watch.batches))
 
 
 SIZES = {
     "rows-10k": Size(groups=10, topics=1, partitions=1000, warm_up=8, batches=15),
+    "rows-10k-bucket": Size(groups=10, topics=1, partitions=1000, warm_up=8, batches=15, answers_after_s=0.0),
+    "rows-10k-bucket-2s": Size(
+        groups=10, topics=1, partitions=1000, warm_up=2, batches=1, answers_after_s=2.0
+    ),
     "partitions-10k": Size(groups=1, topics=10, partitions=1000, warm_up=8, batches=15),
     "rows-100k": Size(groups=100, topics=1, partitions=1000, warm_up=8, batches=12),
     "rows-1m": Size(groups=1000, topics=1, partitions=1000, warm_up=0, batches=3, driver_memory="4g"),
@@ -85,6 +100,8 @@ class _Watch:
     batches: int
     say: Say
     end: Callable[[], None] = lambda: None
+    warm: Callable[[], object] = lambda: None
+    """Called before the first measured batch."""
     broker_pid: int | None = None
     first_s: float = 0.0
     reports: list[Report] = field(default_factory=list)
@@ -114,6 +131,8 @@ class _Watch:
         if len(self.reports) > self.batches:
             self.end()
         else:
+            if report.stamp.batch_id == self.warm_up:
+                self.warm()
             self.commits = self.load.advance()
         self._cpu_mark_s = processes.cpu_s(self.broker_pid)
         self._extra_s = report.waited_s + time.monotonic() - begun
@@ -163,10 +182,24 @@ def _now_and_then_s(report: Report) -> float:
     return sum(report.seconds_by_step[name] for name in _ONLY_NOW_AND_THEN)
 
 
-def _config(bootstrap: str, folder: Path, driver_memory: str) -> Config:
+@contextmanager
+def _tables(folder: Path, *, in_bucket: bool) -> Iterator[tuple[TablesConfig, StoreProxy | None]]:
+    if not in_bucket:
+        yield TablesConfig(root=str(folder / "tables")), None
+        return
+    with object_store(folder / "store") as store, StoreProxy(store.port) as proxy:
+        tables = TablesConfig(
+            root=f"s3://{BUCKET}/lagwise",
+            checkpoint=str(folder / "checkpoint"),
+            storage_options=store.options_by(proxy.endpoint),
+        )
+        yield tables, proxy
+
+
+def _config(bootstrap: str, tables: TablesConfig, driver_memory: str) -> Config:
     return Config(
         kafka=KafkaConfig(properties={"bootstrap.servers": bootstrap, "log_level": "0"}),
-        tables=TablesConfig(root=str(folder / "tables")),
+        tables=tables,
         trigger=TriggerConfig(interval_s=1),
         history=HistoryConfig(interval_s=1, max_gap_s=1),
         plan=eager_plan(dry_run=False),

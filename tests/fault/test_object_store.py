@@ -277,7 +277,7 @@ def test_slow_store_costs_the_owner_neither_its_sign_of_life_nor_its_work(
                 def has_worked_on() -> bool:
                     assert "no heartbeat from the owner" not in second.said
                     beats.add(_beat(root).at_ms)
-                    # A batch makes some hundred requests, one after the other: its first commit is waited for.
+                    # A batch makes a hundred requests, most of them one after the other: its first commit is waited for.
                     return (
                         time.monotonic() - begun_s > 1.5 * heartbeat.SILENT_AFTER_S
                         and len(_commits(store, root)["topic_offsets"]) > before

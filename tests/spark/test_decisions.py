@@ -16,7 +16,7 @@ from pipeline.planning.memory import PlanMemory
 from pipeline.planning.values import Published
 from pipeline.run.batch import decisions
 from pipeline.run.driver import Driver
-from pipeline.run.tasks.deciding import DecidingTask, share
+from pipeline.run.tasks.deciding import READS, DecidingTask, share
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.support.job.batches import idle_driver, stamp_of
@@ -177,7 +177,7 @@ def test_group_without_a_plan_for_that_reason_keeps_what_is_remembered_of_it(
 
 
 def task_of(store: Store) -> DecidingTask:
-    return DecidingTask(root=store.root, storage_options={}, settings=SETTINGS, attempts=4)
+    return DecidingTask(storage_options={}, reads=store.files(READS), settings=SETTINGS, attempts=4)
 
 
 def plan_here(store: Store) -> pa.Table:

@@ -39,7 +39,7 @@ def test_ranges_are_shared_out_also_when_a_batch_brings_much(
         return new.set_column(at, "partition", pa.repeat(number, new.num_rows))
 
     batch = batch_of(idle_driver(store=store, spark=spark), stamp=stamp_of())
-    folding = Folding(name="partition_lag", key="group_id", fold=by_task)
+    folding = Folding(name="partition_lag", key="group_id", reads=(), fold=by_task)
     new = arrow("partition_lag", *({"group_id": group} for group in GROUPS))
     spark.conf.set(LARGE, 1)
     try:
@@ -68,7 +68,10 @@ def test_task_whose_process_dies_is_tried_again(spark: SparkSession, tmp_path: P
     new = arrow("partition_lag", *({"group_id": group} for group in GROUPS))
 
     write_folded(
-        batch, Folding(name="partition_lag", key="group_id", fold=died), new, dict.fromkeys(GROUPS, 1)
+        batch,
+        Folding(name="partition_lag", key="group_id", reads=(), fold=died),
+        new,
+        dict.fromkeys(GROUPS, 1),
     )
 
     assert sorted(store.arrow("partition_lag", ["group_id"])["group_id"].to_pylist()) == list(GROUPS)
@@ -109,7 +112,10 @@ def test_table_without_rows_has_the_stamp_of_the_batch_all_the_same(
     batch = batch_of(idle_driver(store=store, spark=spark), stamp=stamp_of(tick=9))
 
     write_folded(
-        batch, Folding(name="partition_lag", key="group_id", fold=nothing), arrow("partition_lag"), {}
+        batch,
+        Folding(name="partition_lag", key="group_id", reads=(), fold=nothing),
+        arrow("partition_lag"),
+        {},
     )
 
     assert store.stamp("partition_lag") == batch.stamp
@@ -132,7 +138,7 @@ def test_worker_looks_for_no_garbage_in_what_was_imported_for_it(spark: SparkSes
     jobs = jobs_of(
         spark,
         lambda: write_folded(
-            batch, Folding(name="partition_lag", key="group_id", fold=frozen), new, {"g": 1}
+            batch, Folding(name="partition_lag", key="group_id", reads=(), fold=frozen), new, {"g": 1}
         ),
     )
 

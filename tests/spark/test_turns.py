@@ -13,7 +13,7 @@ from pipeline.config.model import Config, PlanConfig, TriggerConfig
 from pipeline.planning.step import PlanSettings
 from pipeline.run.batch import plans
 from pipeline.run.driver import Driver
-from pipeline.run.tasks.deciding import DecidingTask, share
+from pipeline.run.tasks.deciding import READS, DecidingTask, share
 from pipeline.source.summary import Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
@@ -42,7 +42,7 @@ def driver(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def decided_here(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...]) -> pa.Table:
     """What a task of Spark would decide."""
     store = driver.services.store
-    task = DecidingTask(root=store.root, storage_options={}, settings=settings, attempts=4)
+    task = DecidingTask(storage_options={}, reads=store.files(READS), settings=settings, attempts=4)
     (row,) = task([share(list(only), driver.memory)])
     return unpacked(row["decided"][0])
 

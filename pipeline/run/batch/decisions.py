@@ -11,8 +11,8 @@ from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import DECIDED_ARROW, PlanSettings
 from pipeline.run.driver import Driver
 from pipeline.run.session import attempts_of_tasks
-from pipeline.run.tasks.deciding import DECIDED, DecidingTask, share
-from pipeline.tables.store import Store, absolute
+from pipeline.run.tasks.deciding import DECIDED, READS, DecidingTask, share
+from pipeline.tables.store import Store
 
 
 def decide_all(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...] | None) -> pa.Table:
@@ -29,9 +29,8 @@ def decide_all(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...] 
         return DECIDED_ARROW.empty_table()
     shares = task_sizes.deciding(weights, cores=driver.parallelism)
     task = DecidingTask(
-        # Executors have working folders of their own.
-        root=absolute(store.root),
         storage_options=driver.services.config.tables.storage_options,
+        reads=store.files(READS),
         settings=settings,
         attempts=attempts_of_tasks(driver.spark),
     )

@@ -1,7 +1,7 @@
 """Folding of tables in Spark's tasks: each reads, folds and writes a range, and the driver commits the files."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -23,6 +23,8 @@ class Folding:
     name: str
     key: str
     """Column of both the table and the new rows; the rows of one value are folded together."""
+    reads: Sequence[str]
+    """Tables that `fold` reads."""
     fold: Fold
     """Can be pickled."""
 
@@ -58,6 +60,7 @@ def _files(batch: Settled, folding: Folding, new: pa.Table, rows: Mapping[str, i
         root=absolute(driver.services.store.root),
         storage_options=driver.services.config.tables.storage_options,
         name=folding.name,
+        reads=driver.services.store.files(folding.reads),
         fold=folding.fold,
         ranges=ranges,
     )

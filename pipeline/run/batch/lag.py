@@ -12,7 +12,7 @@ from pipeline.lag.settings import HistoryPace, LagSettings
 from pipeline.run.batch.confirmation import Confirmed
 from pipeline.run.batch.in_tasks import Folding, rows_by, write_folded
 from pipeline.run.batch.intake import Settled
-from pipeline.run.tasks.tables import IS_DUE, LagFold, history_rows
+from pipeline.run.tasks.tables import IS_DUE, READ_FOR_LAG, LagFold, history_rows
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
@@ -48,7 +48,7 @@ def store_lag(batch: Settled, confirmed: Confirmed, topics: tuple[str, ...]) -> 
         )
         write_folded(
             replace(batch, stamp=stamp),
-            Folding(name="partition_lag", key="group_id", fold=fold),
+            Folding(name="partition_lag", key="group_id", reads=READ_FOR_LAG, fold=fold),
             confirmed.commits,
             _rows_by_group(store, confirmed.commits),
         )
@@ -100,7 +100,7 @@ def store_history(batch: Settled) -> None:
         # The batch brings nothing to it: all comes from what is stored.
         write_folded(
             batch,
-            Folding(name="lag_history", key="group_id", fold=history_rows),
+            Folding(name="lag_history", key="group_id", reads=("partition_lag",), fold=history_rows),
             due.slice(0, 0),
             rows_by("group_id", due),
         )

@@ -35,7 +35,9 @@ def _fold(batch: Settled, answers: pa.Table, rows: Mapping[str, int]) -> None:
         keep_days=batch.services.config.history.keep_days,
         settings=_settings(batch, unwanted, answers),
     )
-    write_folded(batch, Folding(name="topic_offsets", key="topic", fold=fold), answers, rows)
+    write_folded(
+        batch, Folding(name="topic_offsets", key="topic", reads=("topic_offsets",), fold=fold), answers, rows
+    )
 
 
 def _settings(batch: Settled, unwanted: tuple[str, ...] | None, answers: pa.Table) -> TopicSettings:

@@ -129,6 +129,10 @@ class Monitor:
         """Spark runs no tasks now, for this reason."""
         self._tell(spark_error=error)
 
+    def storage_answered(self) -> None:
+        """The storage of the tables has answered: a step that waits for it again is slow, and not stuck."""
+        self._update()
+
     def storage_failed(self, error: str) -> None:
         """The tables cannot be written now, for this reason; the driver tries again."""
         self._update(storage_error=error)

@@ -20,19 +20,25 @@ from pipeline.planning.memory import PlanMemory
 from pipeline.planning.reasons import task_failed
 from pipeline.source.deadline import TABLES_S, within
 from pipeline.source.last_attempt import failures_before_last
-from pipeline.tables.reading import Tables
+from pipeline.tables.reading import read_together
 from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, ORDERS
+from pipeline.tables.table_files import SentTables, TableFiles
 
 DECIDED = t.StructType([t.StructField("decided", t.BinaryType())])
 """Result of a task: its packed decisions. Each has a list of moves, and Spark would unpack thousands of them."""
 
 _GROUP_S = 1.0
 """Maximum average time to plan a group; the largest groups take tenths of a second."""
-_WHOLE = {
-    name: tuple(column for column in schema.fieldNames() if column != "records")
-    for name, schema in (("consumer_groups", CONSUMER_GROUPS), ("acks", ACKS), ("orders", ORDERS))
+_OF_GROUPS = {
+    # Whole, but for the records that other columns are made from.
+    **{
+        name: tuple(column for column in schema.fieldNames() if column != "records")
+        for name, schema in (("consumer_groups", CONSUMER_GROUPS), ("acks", ACKS), ("orders", ORDERS))
+    },
+    "partition_lag": plan.LAG_COLUMNS,
 }
-"""Tables that decisions need whole, but for the records that other columns are made from."""
+READS = (*_OF_GROUPS, "topic_offsets")
+"""Tables that decisions are made from."""
 
 
 def share(group_ids: list[str], memory: PlanMemory) -> pa.RecordBatch:
@@ -46,9 +52,10 @@ def share(group_ids: list[str], memory: PlanMemory) -> pa.RecordBatch:
 class DecidingTask:
     """Plans the groups of one task; created on the driver, called on the executors."""
 
-    root: str
     storage_options: Mapping[str, str]
     """As configured; references to secrets are resolved where the tables are read."""
+    reads: Mapping[str, TableFiles]
+    """`READS`, at the versions that the driver knows."""
     settings: plan.PlanSettings
     attempts: int
     """Attempts per task before Spark fails its job."""
@@ -68,16 +75,14 @@ class DecidingTask:
                 yield pa.RecordBatch.from_pydict({"decided": pa.array([decided], pa.binary())})
 
     def _decide(self, group_ids: list[str], memory: PlanMemory) -> pa.Table:
-        """The decisions about these groups; reads the newest version of the tables."""
-        tables = Tables(self.root, resolve(self.storage_options))
+        """The decisions about these groups."""
+        tables = SentTables(self.reads, resolve(self.storage_options))
         wanted = pc.field("group_id").isin(pa.array(group_ids, pa.string()))
-        groups, acks, orders = (
-            tables.read(name, columns=columns, where=wanted) for name, columns in _WHOLE.items()
-        )
+        groups, acks, orders, lags = read_together(tables, _OF_GROUPS, wanted)
         topics = pa.array(sorted(plan.subscribed_topics(groups)), pa.string())
         stored = plan.Stored(
             groups=groups,
-            lags=tables.read("partition_lag", columns=plan.LAG_COLUMNS, where=wanted),
+            lags=lags,
             topic_offsets=tables.read(
                 "topic_offsets", columns=plan.TOPIC_COLUMNS, where=pc.field("topic").isin(topics)
             ),

@@ -20,10 +20,11 @@ from pipeline.config.secret_values import resolve
 from pipeline.row_ranges import Ranges
 from pipeline.source.deadline import TABLES_S, within
 from pipeline.tables.files import write_file
-from pipeline.tables.reading import Tables
+from pipeline.tables.reading import Readable, Tables
 from pipeline.tables.storage import trouble_of
+from pipeline.tables.table_files import SentTables, TableFiles
 
-Fold: TypeAlias = Callable[[Tables, pa.Table, pc.Expression | None], pa.Table]
+Fold: TypeAlias = Callable[[Readable, pa.Table, pc.Expression | None], pa.Table]
 """Returns the rows that a range of the table gets, from the tables, the new rows, and a filter for the stored rows."""
 
 SHARES = pa.schema([("number", pa.int32()), ("new", pa.binary())])
@@ -49,6 +50,8 @@ class FoldingTask:
     """As configured; references to secrets are resolved where the tables are read."""
     name: str
     """Name of the table."""
+    reads: Mapping[str, TableFiles]
+    """Tables that `fold` reads, at the versions that the driver knows."""
     fold: Fold
     ranges: Ranges
 
@@ -79,5 +82,6 @@ class FoldingTask:
     def _file(self, tables: Tables, number: int, new: pa.BinaryScalar) -> AddAction | None:
         # A function, so that the rows of a range are let go before the next one is read.
         with within(TABLES_S):
-            rows = self.fold(tables, unpacked(new), self.ranges.where(number))
+            read = SentTables(self.reads, tables.storage_options)
+            rows = self.fold(read, unpacked(new), self.ranges.where(number))
             return write_file(tables, self.name, rows, key=self.ranges.column) if rows.num_rows else None

@@ -13,11 +13,21 @@ from pipeline.fold.topic_offsets import fold_topic_offsets
 from pipeline.lag.settings import LagSettings, TopicSettings
 from pipeline.lag.step import LOG_COLUMNS, lag_of, topic_offsets_of
 from pipeline.run.rows import of_cluster, remembered_topics, without
-from pipeline.tables.reading import Tables, all_of
+from pipeline.tables.reading import Readable, all_of, read_together
 from pipeline.tables.schemas import ACKS, GROUP_STATE, LAG_HISTORY, PARTITION_LAG, TOPIC_OFFSETS
 
 IS_DUE = pc.field("history_at") == pc.field("updated_at")
 """Rows of `partition_lag` that go into the history (`lag.history_turn`)."""
+
+
+_OF_GROUPS = {
+    "partition_lag": PARTITION_LAG.fieldNames(),
+    # Not what they are made from, which takes more room than all else.
+    "consumer_groups": ["group_id", *GROUP_STATE, "offsets_partition"],
+    "acks": ACKS.fieldNames(),
+}
+READ_FOR_LAG = (*_OF_GROUPS, "topic_offsets")
+"""Tables that `LagFold` reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +40,7 @@ class TopicFold:
     """Time for which the row of a deleted partition stays."""
     settings: TopicSettings
 
-    def __call__(self, tables: Tables, answers: pa.Table, where: pc.Expression | None) -> pa.Table:
+    def __call__(self, tables: Readable, answers: pa.Table, where: pc.Expression | None) -> pa.Table:
         """Return `schemas.TOPIC_OFFSETS` of the topics for which `where` holds."""
         stored = tables.read("topic_offsets", columns=TOPIC_OFFSETS.fieldNames(), where=where)
         wanted = without(stored, "topic", self.unwanted)
@@ -50,17 +60,9 @@ class LagFold:
     settings: LagSettings
     asked: Asked = NOBODY
 
-    def __call__(self, tables: Tables, commits: pa.Table, where: pc.Expression | None) -> pa.Table:
+    def __call__(self, tables: Readable, commits: pa.Table, where: pc.Expression | None) -> pa.Table:
         """Return `schemas.PARTITION_LAG` of the groups for which `where` holds."""
-        stored, groups, acks = (
-            tables.read(name, columns=columns, where=where)
-            for name, columns in (
-                ("partition_lag", PARTITION_LAG.fieldNames()),
-                # Not what they are made from, which takes more room than all else.
-                ("consumer_groups", ["group_id", *GROUP_STATE, "offsets_partition"]),
-                ("acks", ACKS.fieldNames()),
-            )
-        )
+        stored, groups, acks = read_together(tables, _OF_GROUPS, where)
         named = _topics(stored, commits, assigned_topics(groups))
         logs = tables.read("topic_offsets", columns=LOG_COLUMNS, where=pc.field("topic").isin(named))
         # Members may be given any number of partitions of topics that nobody knows.
@@ -78,7 +80,7 @@ class LagFold:
         return of_cluster(self.cluster, lag_of(folded, logs, self.settings))
 
 
-def history_rows(tables: Tables, _new: pa.Table, where: pc.Expression | None) -> pa.Table:
+def history_rows(tables: Readable, _new: pa.Table, where: pc.Expression | None) -> pa.Table:
     """Return `schemas.LAG_HISTORY` of the due stored lags, of the groups for which `where` holds."""
     columns = [name for name in LAG_HISTORY.fieldNames() if name != "date"]
     rows = tables.read("partition_lag", columns=columns, where=all_of(IS_DUE, where))

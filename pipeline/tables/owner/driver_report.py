@@ -17,7 +17,8 @@ class DriverReport:
     stuck_after_s: float
     """Time limit for the end of the next step."""
     progress_at_ms: int
-    """When a step of a batch last ended, or the driver last waited for brokers."""
+    """When a step of a batch last ended, the storage of the tables last answered the driver, or the driver last waited
+    for brokers."""
     step: str | None = None
     """The step that ended last; None before the first."""
     doing: str | None = None

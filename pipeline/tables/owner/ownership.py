@@ -76,11 +76,12 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
 
 
 def check(store: Store, owner: str) -> None:
-    """Return if `owner` still owns the tables.
+    """Look at the tables anew, and return if `owner` still owns them.
 
     Raises:
         FencedError: It does not; the message names the driver that does.
     """
+    store.look()
     present = current(store)
     if present is None or (present.name, present.term) != (owner, store.term):
         holder, term = (present.name, present.term) if present else ("nobody", 0)

@@ -1,4 +1,4 @@
-"""A proxy between a client and an S3 store: it delays or drops answers, and refuses writes.
+"""A proxy between a client and an S3 store: it counts requests, delays or drops answers, and refuses writes.
 
 One request at a time goes over a connection (HTTP/1.1), so where a request begins is known without reading it whole.
 It is a process of its own, told by lines on its stdin: delta-rs keeps Python's lock while it waits for some answers.
@@ -17,6 +17,7 @@ from typing import Any
 HOST = "127.0.0.1"
 _CHUNK = 64 * 1024
 _WRITES = (b"PUT ", b"POST ", b"DELETE ")
+_VERBS = (b"GET ", b"HEAD ", *_WRITES)
 _GO_ON = b"HTTP/1.1 100 "
 _DRAINED_WITHIN_S = 5.0
 _WITHIN_S = 10.0
@@ -41,6 +42,11 @@ class StoreProxy:
     def delay(self, seconds: float) -> None:
         """Delay each answer by this much from now on."""
         self._tell(delay_s=seconds)
+
+    def take_requests(self) -> list[str]:
+        """Verb and path, with the query, of each request since the last call."""
+        requests: list[str] = self._tell(requests=[])["requests"]
+        return requests
 
     def refuse_writes(self, status: int, code: str, *, to: str = "") -> None:
         """Answer each write to a path that contains `to` with this HTTP status and S3 error code from now on."""
@@ -88,6 +94,7 @@ class _Proxy:
         refused_paths: Part of the paths to which writes are answered so.
         refused: How many were.
         to_lose: Parts of paths; a write to one is carried out, once for each, and its answer lost.
+        requests: Verb and path of each request, in their order.
     """
 
     def __init__(self, target_port: int) -> None:
@@ -97,16 +104,18 @@ class _Proxy:
         self.refused_paths = ""
         self.refused = 0
         self.to_lose: list[str] = []
+        self.requests: list[str] = []
         self._target_port = target_port
         self._listener = socket.create_server((HOST, 0), backlog=256)
         threading.Thread(target=self._accept, name="store-proxy", daemon=True).start()
 
     def told(self, changes: dict[str, Any]) -> dict[str, Any]:
-        """The state after these changes of attributes."""
+        """The state after these changes of attributes, with the requests before them."""
+        requests = self.requests
         for name, value in changes.items():
             setattr(self, name, value)
         port = self._listener.getsockname()[1]
-        return {"port": port, "refused": self.refused, "to_lose": self.to_lose}
+        return {"port": port, "refused": self.refused, "to_lose": self.to_lose, "requests": requests}
 
     def _accept(self) -> None:
         while True:
@@ -133,7 +142,7 @@ class _Proxy:
                     return
                 if source is client:
                     is_answered = False
-                    written = _written_path(chunk)
+                    written = self._written_path(chunk)
                     to_lose = self._to_lose(written) or to_lose
                     if self.refusal is not None and written is not None and self.refused_paths in written:
                         self._refuse(client, *self.refusal)
@@ -145,6 +154,14 @@ class _Proxy:
                         return
                     time.sleep(self.delay_s)
                 sink.sendall(chunk)
+
+    def _written_path(self, chunk: bytes) -> str | None:
+        """Where the request writes that begins with this; None if it reads, or if no request begins here."""
+        if not chunk.startswith(_VERBS):
+            return None
+        verb, path, _ = chunk.decode(errors="replace").split(" ", 2)
+        self.requests.append(f"{verb} {path}")
+        return path if chunk.startswith(_WRITES) else None
 
     def _to_lose(self, written: str | None) -> str | None:
         """The entry of `to_lose` that matches the path, if something is written."""
@@ -160,11 +177,6 @@ class _Proxy:
         client.settimeout(_DRAINED_WITHIN_S)
         while client.recv(_CHUNK):
             pass
-
-
-def _written_path(chunk: bytes) -> str | None:
-    """Where the request writes that begins with this; None if it reads, or if no request begins here."""
-    return chunk.split(b" ", 2)[1].decode() if chunk.startswith(_WRITES) else None
 
 
 def _main() -> None:

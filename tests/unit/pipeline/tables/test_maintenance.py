@@ -15,10 +15,10 @@ from deltalake.schema import Schema
 from pipeline.publish.read_back import newest_plans
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.creation import create_tables
-from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import GROUP_HISTORY, TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.table_files import TableRows
 from tests.support.job import maintenance
 from tests.support.job.frames import NOW_MS, arrow, at
 
@@ -168,14 +168,14 @@ def test_decisions_that_are_no_plans_are_not_read_to_expire_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decided_long_ago(tmp_path, ("g", 7, "publish", 60), *((f"h{n}", None, "unchanged", 60) for n in range(9)))
-    read, rows_read = Tables.read, list[int]()
+    read, rows_read = TableRows.read, list[int]()
 
-    def counting(self: Tables, name: str, **more: Any) -> pa.Table:
-        rows = read(self, name, **more)
+    def counting(self: TableRows, **more: Any) -> pa.Table:
+        rows = read(self, **more)
         rows_read.append(rows.num_rows)
         return rows
 
-    monkeypatch.setattr(Tables, "read", counting)
+    monkeypatch.setattr(TableRows, "read", counting)
     maintenance.run(str(tmp_path), at_ms=NOW_MS, keep_days=30, storage_options={})
 
     assert max(rows_read) == 1

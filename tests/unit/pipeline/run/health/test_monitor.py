@@ -61,6 +61,19 @@ def test_starting_driver_lives_and_is_not_ready(clock: Clock) -> None:
     assert not own.health().is_live
 
 
+def test_driver_whose_storage_is_slow_but_answers_is_not_stuck(clock: Clock) -> None:
+    own = Monitor(interval_s=5)
+    own.batch_ended(figures())
+    for _ in range(10):
+        clock.ms += 59_000
+        own.storage_answered()
+    assert own.health().is_live
+
+    clock.ms += 61_000
+
+    assert not own.health().is_live
+
+
 def test_running_driver_is_stuck_when_no_step_ends_for_ten_triggers(clock: Clock) -> None:
     own = Monitor(interval_s=30)
     own.batch_ended(figures())

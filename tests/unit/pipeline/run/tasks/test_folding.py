@@ -29,7 +29,7 @@ def test_rows_of_a_range_are_let_go_before_the_next_one_is_folded(tmp_path: Path
         return one.take(pa.array([0] * _ROWS))
 
     ranges = Ranges(column="group_id", starts=("m",))
-    task = FoldingTask(root=str(tmp_path), storage_options={}, name="partition_lag", fold=fold, ranges=ranges)
+    task = _task(tmp_path, fold, ranges)
     share = pa.record_batch(
         {"number": pa.array([0, 1], pa.int32()), "new": pa.array([packed(one)] * 2, pa.binary())}
     )
@@ -71,9 +71,15 @@ def test_any_other_failure_fails_the_task(tmp_path: Path) -> None:
         list(_task(tmp_path, fold)([_share()]))
 
 
-def _task(root: Path, fold: Fold) -> FoldingTask:
-    ranges = Ranges(column="group_id", starts=())
-    return FoldingTask(root=str(root), storage_options={}, name="partition_lag", fold=fold, ranges=ranges)
+def _task(root: Path, fold: Fold, ranges: Ranges | None = None) -> FoldingTask:
+    return FoldingTask(
+        root=str(root),
+        storage_options={},
+        name="partition_lag",
+        reads={},
+        fold=fold,
+        ranges=ranges or Ranges(column="group_id", starts=()),
+    )
 
 
 def _share() -> pa.RecordBatch:

@@ -18,11 +18,12 @@ deadline.CLIENT_S, folding.TABLES_S, deciding.TABLES_S, deciding._GROUP_S = 0.1,
 hang = lambda *_: time.sleep(60)
 """
 _FOLD = """
-task = folding.FoldingTask(root="", storage_options={}, name="", fold=hang, ranges=Ranges(column="group_id", starts=()))
+ranges = Ranges(column="group_id", starts=())
+task = folding.FoldingTask(root="", storage_options={}, name="", reads={}, fold=hang, ranges=ranges)
 list(task([pa.record_batch({"number": pa.array([0], pa.int32()), "new": [packed(pa.table({}))]})]))
 """
 _DECIDE = """
-task = deciding.DecidingTask(root="", storage_options={}, settings=None, attempts=4)
+task = deciding.DecidingTask(storage_options={}, reads={}, settings=None, attempts=4)
 deciding.DecidingTask._decide = hang
 list(task([deciding.share(["a"], PlanMemory())]))
 """

@@ -1,0 +1,140 @@
+"""Store: the files of one version of a table, which are all that a reader of its rows has to know.
+
+Files never change. Who has these entries reads the version that they belong to, without the table's log: the driver
+sends them to its tasks.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from pyarrow.fs import LocalFileSystem
+
+from pipeline.errors import StoreError
+from pipeline.tables.filesystem import files_at
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""delta-rs colours its messages, for terminals that it does not look for."""
+
+
+class DataFile(NamedTuple):
+    """Entry for a file of a table."""
+
+    path: str
+    """Relative to the table's folder."""
+    size: int | None
+    """In bytes; a store is not asked for a size that is given."""
+    holds: pc.Expression
+    """Condition that all its rows meet, from partition and statistics: files without a wanted row are not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The files of one version of a table. Can be pickled; holds no secret."""
+
+    name: str
+    uri: str
+    schema: pa.Schema
+    files: tuple[DataFile, ...]
+
+
+def files_of(name: str, handle: DeltaTable) -> TableFiles:
+    """Return the files of the version that the handle is at, without a request.
+
+    Raises:
+        StoreError: Another program has given the table features that lagwise does not read.
+    """
+    added = pa.table(handle.get_add_actions())
+    sizes = dict(zip(added["path"].to_pylist(), added["size_bytes"].to_pylist(), strict=True))
+    try:
+        # Nothing is read from this file system.
+        dataset = handle.to_pyarrow_dataset(filesystem=LocalFileSystem())
+    except DeltaError as error:
+        raise StoreError(f"table {name} at {handle.table_uri} cannot be read: {line_of(error)}") from error
+    files = (
+        DataFile(one.path, sizes.get(one.path), one.partition_expression) for one in dataset.get_fragments()
+    )
+    return TableFiles(name, handle.table_uri, dataset.schema, tuple(files))
+
+
+class TableRows:
+    """Rows of one version of a table. Files are opened when they are read first, and their footers kept."""
+
+    def __init__(self, table: TableFiles, storage_options: Mapping[str, str]) -> None:
+        """Nothing is read yet.
+
+        Args:
+            table: Version of the table.
+            storage_options: Of delta-rs, secrets resolved.
+        """
+        self._table = table
+        place = files_at(table.uri, storage_options)
+        parquet = ds.ParquetFileFormat(
+            default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=True)
+        )
+        fragments = [
+            parquet.make_fragment(
+                one.path, filesystem=place, partition_expression=one.holds, file_size=one.size
+            )
+            for one in table.files
+        ]
+        self.dataset: ds.Dataset = ds.FileSystemDataset(fragments, table.schema, parquet, place)
+        """The table to be read piece by piece."""
+
+    def read(self, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
+        """Return the rows for which `where` holds, in no particular order.
+
+        A column that the table lacks, because an older lagwise wrote it, is null in every row.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        present = set(self._table.schema.names)
+        try:
+            rows = self.dataset.to_table(
+                columns=[column for column in columns if column in present], filter=where
+            )
+        except (OSError, pa.ArrowException) as error:
+            raise self._unreadable(error) from error
+        for column in columns:
+            if column not in present:
+                rows = rows.append_column(column, pa.nulls(rows.num_rows))
+        return rows.select(list(columns))
+
+    def count(self, where: pc.Expression | None = None) -> int:
+        """Count the rows for which `where` holds.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        try:
+            return int(self.dataset.count_rows(filter=where))
+        except (OSError, pa.ArrowException) as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> StoreError:
+        return StoreError(f"table {self._table.name} at {self._table.uri} cannot be read: {line_of(error)}")
+
+
+@dataclass(frozen=True, slots=True)
+class SentTables:
+    """Versions of tables that the driver has chosen for a batch; tasks read no others (`reading.Readable`)."""
+
+    tables: Mapping[str, TableFiles]
+    storage_options: Mapping[str, str]
+    """Of delta-rs, secrets resolved."""
+
+    def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
+        """Read table `name` as `TableRows.read` does."""
+        return TableRows(self.tables[name], self.storage_options).read(columns=columns, where=where)
+
+
+def line_of(error: Exception) -> str:
+    """The words of delta-rs or Arrow in one line."""
+    return " ".join(_ESCAPES.sub("", str(error)).split())
