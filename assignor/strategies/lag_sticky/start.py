@@ -25,12 +25,12 @@ def nobody_is_late(group: Group, options: Options, capacity: Floats) -> bool:
     that most of the time. False where something is to be looked at all the same: limits on counts, or a budget for
     every partition, with which the answers of other strategies are compared.
     """
-    owned = group.owner >= 0
+    owned, placeable = group.owner >= 0, group.placeable()
     is_limited = options.counts == "even" or options.count_cap is not None
-    is_compared = options.budget(int(group.placeable().sum())) >= int(owned.sum())
+    is_compared = options.budget(int(placeable.sum())) >= int(owned.sum())
     if is_limited or is_compared or _LATEST_FLOORS * options.floor_s > _DAY_S:
         return False
-    if (group.placeable() & ~owned).any():
+    if (placeable & ~owned).any():
         return False
     lag, rate = (sums_held(values, group.owner, group.n_members) for values in (group.lag, group.rate))
     model = CostModel(horizon_s=_DAY_S, floor_s=options.floor_s)
