@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from assignor.model.arrays import Floats, Int64s
+from assignor.model.arrays import Bools, Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem
 from assignor.strategies.lag_sticky.search.bounds import SearchBounds
 from assignor.strategies.lag_sticky.search.candidates import Candidates
@@ -74,9 +74,7 @@ class DeadlinePacker:
         if len(hopeless) > 0:
             exempt[problem.start[hopeless]] = True
             unowned = unowned[~np.isin(unowned, hopeless)]
-        # Their members cannot meet the deadline; they only shed what would make them later than `exempt_s`.
-        later = Deadline(problem, self._candidates, unowned, exempt_s) if exempt.any() else deadline
-        of_exempt = later.evictions(exempt, keep_heaviest=True)
+        of_exempt = self._shed(exempt, unowned, exempt_s)
         before: Int64s | None = None
         for keep_heaviest in (False, True):
             evicted = np.concatenate((deadline.evictions(~exempt, keep_heaviest=keep_heaviest), of_exempt))
@@ -99,6 +97,13 @@ class DeadlinePacker:
                         yield members
                         if many:
                             return
+
+    def _shed(self, exempt: Bools, unowned: Int64s, exempt_s: float) -> Int64s:
+        """What exempt members evict: they miss the deadline, and only shed what would make them later than theirs."""
+        if not exempt.any():
+            return np.zeros(0, np.int64)
+        later = Deadline(self._problem, self._candidates, unowned, exempt_s)
+        return later.evictions(exempt, keep_heaviest=True)
 
     def _without(self, evicted: Int64s, deadline: Deadline) -> tuple[Floats, Int64s]:
         """Residual capacity and partitions of each member once the evicted have left."""
