@@ -44,8 +44,10 @@ class Solution:
     """Records per second that arrive at each member."""
     makespan_s: float
     """Drain time of the slowest member, as `CostModel.finite_drain_s`."""
+    member_loads_s: Floats
+    """`CostModel.load_s` of each member."""
     loads_s: Floats
-    """`CostModel.load_s` of the members, sorted from the largest down, 0 up to the floor."""
+    """The same sorted from the largest down, 0 up to the floor."""
     lag_area: float
     """Lag area of the group, record-seconds."""
 
@@ -156,9 +158,9 @@ class Problem:
 
         lag, rate = sums(self.start_lag, self.lag), sums(self.start_rate, self.rate)
         times_s = self.cost_model.finite_drain_s(lag, rate, self.capacity)
-        loads_s = self.cost_model.load_of_times_s(times_s, rate, self.capacity)
+        member_loads_s = self.cost_model.load_of_times_s(times_s, rate, self.capacity)
         # Loads up to the floor count as 0, so that no comparison rewards moves below it.
-        loads_s = -np.sort(-np.where(loads_s > self.options.floor_s, loads_s, 0.0), axis=1)
+        loads_s = -np.sort(-np.where(member_loads_s > self.options.floor_s, member_loads_s, 0.0), axis=1)
         owner = self.current_owner[partitions]
         moves = np.bincount(row[(owner >= 0) & (owner != to_member)], minlength=k)
         areas = self.cost_model.lag_area(lag, rate, self.capacity).sum(axis=1)
@@ -171,6 +173,7 @@ class Problem:
                 lag=lag[at],
                 rate=rate[at],
                 makespan_s=makespan_s,
+                member_loads_s=member_loads_s[at],
                 loads_s=loads_s[at],
                 lag_area=lag_area,
             )
