@@ -3,6 +3,7 @@
 Every test of a strategy ends here, and so does every target before it is published.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -16,19 +17,38 @@ from assignor.model.group import Group
 
 Even: TypeAlias = Literal["no", "topic", "group", "optimal"]
 
+# As numbers: to look up an enum's member, and for numpy to take it for one, takes longer than to compare sixty with it.
+_NOBODY_SUBSCRIBES, _NOBODY_TAKES = int(Unassigned.NOBODY_SUBSCRIBES), int(Unassigned.NOBODY_TAKES)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Verdict:
-    """Figures of a valid assignment."""
+    """Figures of a valid assignment, worked out when they are asked for: planning only checks."""
 
-    counts: Int64s
-    """Partitions of each of N members."""
-    kept: int
-    """Partitions whose owner, still subscribed, is also their target."""
-    moves: int
-    """Partitions whose target is not their holder, including those without a holder or without a target."""
-    unassigned: int
-    """Partitions without a member."""
+    group: Group
+    assignment: Assignment
+
+    @property
+    def counts(self) -> Int64s:
+        """Partitions of each of N members."""
+        member = self.assignment.member
+        return np.bincount(member[member >= 0], minlength=self.group.n_members)
+
+    @property
+    def kept(self) -> int:
+        """Partitions whose owner, still subscribed, is also their target."""
+        member = self.assignment.member
+        return int(((member >= 0) & (member == self.group.owner)).sum())
+
+    @property
+    def moves(self) -> int:
+        """Partitions whose target is not their holder, including those without a holder or without a target."""
+        return int((self.assignment.member != self.group.ownership.holder).sum())
+
+    @property
+    def unassigned(self) -> int:
+        """Partitions without a member."""
+        return int((self.assignment.member < 0).sum())
 
 
 def check(group: Group, assignment: Assignment, *, even: Even = "no") -> Verdict:
@@ -57,30 +77,32 @@ def check(group: Group, assignment: Assignment, *, even: Even = "no") -> Verdict
     if (assignment.member >= group.n_members).any() or (assignment.member < -1).any():
         raise InvalidAssignmentError((f"member index outside -1 .. {group.n_members - 1}",))
     may_read = _may_read(group)
-    rules = {
-        "does not subscribe, but gets": _reads_unsubscribed(group, assignment, may_read),
-        "no member and no reason for": (assignment.member < 0) & (assignment.why == Unassigned.ASSIGNED),
-        "a member and a reason to have none for": (assignment.member >= 0) & (assignment.why != 0),
-        "wrong about whether anybody subscribes to": _wrong_about_readers(group, assignment, may_read),
-        "moves the fixed": _moves_fixed(group, assignment),
-        "gives a member that follows no plans": _gives_closed(group, assignment),
-        "wrong about whether anybody takes": _wrong_about_takers(group, assignment, may_read),
-    }
-    problems = [f"{words} {_first(group, broken)}" for words, broken in rules.items() if broken.any()]
+    problems = [
+        f"{words} {_first(group, broken)}"
+        for words, broken in _rules(group, assignment, may_read)
+        # A fifth of the time of `any`, for a group of sixty partitions.
+        if np.count_nonzero(broken)
+    ]
     problems += _uneven(group, assignment, may_read, even=even)
     if problems:
         raise InvalidAssignmentError(tuple(problems))
-    return _verdict(group, assignment)
+    return Verdict(group=group, assignment=assignment)
 
 
-def _verdict(group: Group, assignment: Assignment) -> Verdict:
-    member, holder = assignment.member, group.ownership.holder
-    return Verdict(
-        counts=np.bincount(member[member >= 0], minlength=group.n_members),
-        kept=int(((member >= 0) & (member == group.owner)).sum()),
-        moves=int((member != holder).sum()),
-        unassigned=int((member < 0).sum()),
+def _rules(group: Group, assignment: Assignment, may_read: Bools) -> Iterator[tuple[str, Bools]]:
+    """Each rule in words, and P entries: is it broken."""
+    has_member, has_reason = assignment.member >= 0, assignment.why != 0
+    yield "does not subscribe, but gets", _reads_unsubscribed(group, assignment, may_read)
+    yield "no member and no reason for", ~(has_member | has_reason)
+    yield "a member and a reason to have none for", has_member & has_reason
+    yield (
+        "wrong about whether anybody subscribes to",
+        _wrong_about_readers(group, assignment, may_read),
     )
+    if group.fixed is not None or group.closed is not None:
+        yield "moves the fixed", _moves_fixed(group, assignment)
+        yield "gives a member that follows no plans", _gives_closed(group, assignment)
+    yield "wrong about whether anybody takes", _wrong_about_takers(group, assignment, may_read)
 
 
 def _may_read(group: Group) -> Bools:
@@ -100,7 +122,7 @@ def _reads_unsubscribed(group: Group, assignment: Assignment, may_read: Bools) -
 
 
 def _wrong_about_readers(group: Group, assignment: Assignment, may_read: Bools) -> Bools:
-    claimed_unread = assignment.why == Unassigned.NOBODY_SUBSCRIBES
+    claimed_unread = assignment.why == _NOBODY_SUBSCRIBES
     unread = np.logical_not(may_read.any(axis=1))
     wrong: Bools = claimed_unread != unread[group.topics.topic_of]
     return wrong
@@ -131,7 +153,7 @@ def _gives_closed(group: Group, assignment: Assignment) -> Bools:
 
 def _wrong_about_takers(group: Group, assignment: Assignment, may_read: Bools) -> Bools:
     """Partitions without a member because nobody takes them, while no subscriber of theirs is closed."""
-    said: Bools = assignment.why == Unassigned.NOBODY_TAKES
+    said: Bools = assignment.why == _NOBODY_TAKES
     if group.closed is None:
         return said
     by_closed: Bools = np.logical_or.reduce(may_read[:, group.closed], axis=1)

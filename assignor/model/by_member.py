@@ -25,16 +25,16 @@ def by_member(group: Group, member: Int32s) -> dict[str, Placed]:
 
     Complexity: O(P + N).
     """
-    partitions = _by_holder(member, group.n_members)
+    partitions = by_holder(member, group.n_members)
     holder, topic = member[partitions], group.topics.topic_of[partitions]
-    starts = _run_starts(holder, topic)
+    starts = run_starts(holder, topic)
     numbers = _cut(group.topics.number_of[partitions], starts)
     ends = np.searchsorted(holder[starts], np.arange(1, group.n_members + 1)).tolist()
     return dict(zip(group.member_ids, _dicts(group.topics, topic[starts], numbers, ends), strict=True))
 
 
-def _by_holder(member: Int32s, n_members: int) -> Int64s:
-    """The partitions that have a member, those of one member together, ascending."""
+def by_holder(member: Int32s, n_members: int) -> Int64s:
+    """The partitions that have a member, members ascending, and those of one member ascending."""
     if member.min(initial=0) >= 0:
         return stable_order(member, below=n_members)
     placed = np.nonzero(member >= 0)[0]
@@ -43,7 +43,7 @@ def _by_holder(member: Int32s, n_members: int) -> Int64s:
 
 def by_topic(topics: Topics, partitions: Int64s) -> Placed:
     """Topic -> numbers, for ascending partition indices."""
-    starts = _run_starts(topics.topic_of[partitions])
+    starts = run_starts(topics.topic_of[partitions])
     numbers = _cut(topics.number_of[partitions], starts)
     return next(_dicts(topics, topics.topic_of[partitions[starts]], numbers, [len(starts)]))
 
@@ -70,7 +70,7 @@ def _dicts(
         yield entry
 
 
-def _run_starts(*keys: Int32s) -> Int64s:
+def run_starts(*keys: Int32s | Int64s) -> Int64s:
     """Where a run begins over which no key changes."""
     begins = np.zeros(len(keys[0]), np.bool_)
     begins[:1] = True

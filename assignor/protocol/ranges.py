@@ -31,8 +31,8 @@ def format_ranges(partitions: Iterable[int]) -> str:
         raise EncodeError(f"partitions {ascending[0]} to {ascending[-1]}: not in 0 to {MAX_PARTITION}")
     # Most members hold partitions that are all neighbours, or that have none.
     if ascending and ascending[-1] - ascending[0] == len(ascending) - 1:
-        return _text([(ascending[0], ascending[-1])])
-    return _text(_spans(ascending))
+        return format_spans([(ascending[0], ascending[-1])])
+    return format_spans(_spans(ascending))
 
 
 def _spans(ascending: list[int]) -> list[tuple[int, int]]:
@@ -46,7 +46,8 @@ def _spans(ascending: list[int]) -> list[tuple[int, int]]:
     return [*spans[1:], (first, last)] if ascending else []
 
 
-def _text(spans: Iterable[tuple[int, int]]) -> str:
+def format_spans(spans: Iterable[tuple[int, int]]) -> str:
+    """The text of spans from first to last, ascending, of which no two are neighbours."""
     return ",".join([f"{first}" if first == last else f"{first}-{last}" for first, last in spans])
 
 
@@ -86,7 +87,7 @@ def _written_spans(text: str) -> tuple[list[int], list[int]]:
     is_apart = min(map(operator.sub, firsts[1:], lasts), default=_APART) >= _APART
     is_rising = min(map(operator.sub, lasts, firsts)) >= 0
     in_range = firsts[0] >= 0 and lasts[-1] <= MAX_PARTITION
-    is_same = is_apart and is_rising and in_range and _text(zip(firsts, lasts, strict=True)) == text
+    is_same = is_apart and is_rising and in_range and format_spans(zip(firsts, lasts, strict=True)) == text
     return (firsts, lasts) if is_same else ([], [])
 
 

@@ -57,7 +57,10 @@ def assignor_lag(committed: Int64s, log_start: Int64s, log_end: Int64s, reset: O
 
     Source: KIP-169.
     """
+    is_committed, behind_commit = committed != UNKNOWN, lag(committed, log_start, log_end)
+    if is_committed.all():
+        return behind_commit
     # From the log start everything is read: the lag of a group that has committed just that.
-    whole_log = lag(log_start, log_start, log_end)
-    uncommitted = np.where(log_end != UNKNOWN, 0, UNKNOWN) if reset == "latest" else whole_log
-    return np.where(committed != UNKNOWN, lag(committed, log_start, log_end), uncommitted)
+    nothing = np.where(log_end != UNKNOWN, 0, UNKNOWN)
+    uncommitted = nothing if reset == "latest" else lag(log_start, log_start, log_end)
+    return np.where(is_committed, behind_commit, uncommitted)

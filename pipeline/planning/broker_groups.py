@@ -53,7 +53,9 @@ def seen(state: GroupState, facts: GroupFacts, *, now_ms: int) -> GroupState:
     """
     targets_hash = _targets_hash(facts)
     if targets_hash is None or state.targets_hash is None:
-        return replace(state.seen(facts.generation, now_ms), targets_hash=targets_hash)
+        state = state.seen(facts.generation, now_ms)
+        # To copy the state takes longer than to look, and most groups have no such hash.
+        return state if targets_hash == state.targets_hash else replace(state, targets_hash=targets_hash)
     after = replace(state, generation=facts.generation, targets_hash=targets_hash)
     if targets_hash == state.targets_hash:
         return after

@@ -286,7 +286,9 @@ def _resent(case: Case, state: GroupState, plan: PlanState, progress: PlanProgre
 
 def _planned(case: Case, state: GroupState) -> Decision:
     """Ask the strategy for a target, and publish it unless something speaks against it."""
-    before, state = state.waiting, replace(state, waiting=None)
+    before = state.waiting
+    if before is not None:
+        state = replace(state, waiting=None)
     case, assignment = wanted(case, state)
     target = case.target(assignment)
     if not target.moves and must_be_replaced(case, state, target) and case.published is not None:

@@ -99,7 +99,7 @@ def assignment_of(group: Group, by_member: Ranges, unassigned: Ranges) -> Assign
         raise AbstainError("the plan was made for other members")
     whole = Assignment.complete(group, members_of(group, by_member))
     why = whole.why
-    for reason in Unassigned:
+    for reason in Unassigned if unassigned else ():
         if named := unassigned.get(reason.words):
             why[_partition_indices(group, list(named.items()))[0]] = reason
     target = Assignment(member=whole.member, why=why)

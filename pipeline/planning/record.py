@@ -10,17 +10,34 @@ from assignor.evaluation.drain.bound import lower_bound_s
 from assignor.evaluation.drain.time import drain_s, lag_imbalance
 from assignor.model.arrays import Bools, Int32s, Int64s
 from assignor.model.assignment import Assignment, Unassigned
-from assignor.model.by_member import Placed, by_member, by_topic
+from assignor.model.by_member import Placed, by_holder, by_member, by_topic, run_starts
 from assignor.model.group import Group
 from assignor.protocol.control import ControlMember, ControlMove, ControlReasons, ControlRecord, encode
-from assignor.protocol.ranges import format_ranges
+from assignor.protocol.ranges import format_ranges, format_spans
 from pipeline.planning.facts import GroupFacts, Rules
 from pipeline.planning.values import Figures, Move, Sent, Target
+
+# `json.dumps` makes an encoder for each call.
+_encoded = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
 
 
 def ranges_by_member(group: Group, member: Int32s) -> dict[str, dict[str, str]]:
     """Member id -> topic -> ranges; a member without partitions has an empty entry."""
-    return {member_id: _ranges(placed) for member_id, placed in by_member(group, member).items()}
+    partitions = by_holder(member, group.n_members)
+    holder, topic = member[partitions], group.topics.topic_of[partitions]
+    # Over a run of neighbours the index of a partition less its place stays the same.
+    firsts = run_starts(holder, topic, partitions - np.arange(len(partitions)))
+    lasts = np.append(firsts[1:], len(partitions))[: len(firsts)] - 1
+    number = group.topics.number_of[partitions]
+    ends = (of_span.tolist() for of_span in (holder[firsts], topic[firsts], number[firsts], number[lasts]))
+    spans: dict[str, dict[str, list[tuple[int, int]]]] = {member_id: {} for member_id in group.member_ids}
+    for of_member, of_topic, first, last in zip(*ends, strict=True):
+        placed = spans[group.member_ids[of_member]]
+        placed.setdefault(group.topics.names[of_topic], []).append((first, last))
+    return {
+        member_id: {name: format_spans(of_topic) for name, of_topic in placed.items()}
+        for member_id, placed in spans.items()
+    }
 
 
 def ranges_of(group: Group, chosen: Bools) -> dict[str, str]:
@@ -163,5 +180,4 @@ def _finite(seconds: float | None) -> float | None:
 
 
 def _hash(content: object) -> str:
-    text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(_encoded(content).encode()).hexdigest()[:16]

@@ -298,7 +298,7 @@ def partition_key(topic: str, partition: int) -> str:
 
 def to_json(state: GroupState) -> str:
     """The state as text; equal states give equal text."""
-    return json.dumps(state, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_fields)
+    return _encoded(state)
 
 
 def _fields(
@@ -306,6 +306,10 @@ def _fields(
 ) -> dict[str, Any]:
     # `dataclasses.asdict` would copy everything below first, which takes longer than writing it.
     return {name: getattr(part, name) for name in part.__slots__}
+
+
+# `json.dumps` makes an encoder for each call.
+_encoded = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_fields).encode
 
 
 def from_json(text: str | None) -> GroupState:

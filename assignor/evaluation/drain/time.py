@@ -67,7 +67,7 @@ def sums_held(values: Int64s | Floats, member: Int32s, n: int) -> Floats:
     return summed(values[held], by=member[held], n=n)
 
 
-def summed(values: Int64s | Floats, *, by: Int32s, n: int) -> Floats:
+def summed(values: Int64s | Floats, *, by: Int32s | Int64s, n: int) -> Floats:
     """The sum of `values` for each index 0 .. n - 1 in `by`."""
     # Without values bincount counts in integers.
     return np.bincount(by, weights=values, minlength=n).astype(np.float64, copy=False)

@@ -1,7 +1,8 @@
 """The problem that `lag-sticky` solves: start, cost of moves, and comparison of solutions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,18 @@ from assignor.strategies.lag_sticky.options import Options
 
 _SAME = 1e-3
 """Share by which times must differ to count as different: rates are not known more precisely."""
+
+
+class Changes(NamedTuple):
+    """The partitions that are not where they start, ascending, and the member of each."""
+
+    partitions: Int64s
+    to_member: Int32s
+
+    @property
+    def key(self) -> bytes:
+        """Equal for equal assignments."""
+        return self.partitions.tobytes() + self.to_member.tobytes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,8 +44,10 @@ class Solution:
     """Records per second that arrive at each member."""
     makespan_s: float
     """Drain time of the slowest member, as `CostModel.finite_drain_s`."""
+    member_loads_s: Floats
+    """`CostModel.load_s` of each member."""
     loads_s: Floats
-    """`CostModel.load_s` of the members, sorted from the largest down, 0 up to the floor."""
+    """The same sorted from the largest down, 0 up to the floor."""
     lag_area: float
     """Lag area of the group, record-seconds."""
 
@@ -108,26 +123,62 @@ class Problem:
 
     def solution(self, changes: Mapping[int, int]) -> Solution:
         """The solution that puts these partitions on these members and leaves the others."""
-        return self._evaluated(*self._changed(changes))
+        return self.evaluated([self.changed(changes)])[0]
 
     def solution_of(self, member: Int32s) -> Solution:
         """The solution that gives the partitions to these members."""
         partitions = np.nonzero(member != self.start[:-1])[0]
-        return self._evaluated(partitions, member[partitions])
+        return self.evaluated([Changes(partitions, member[partitions])])[0]
 
-    def new_solutions(self, found: Iterable[Mapping[int, int]], known: set[bytes]) -> list[Solution]:
-        """`solution` of each of these changes that leads to a new assignment, which is then known.
+    def changed(self, changes: Mapping[int, int]) -> Changes:
+        """These changes without those that put a partition where it starts."""
+        partitions = np.fromiter(changes.keys(), np.int64, len(changes))
+        to_member = np.fromiter(changes.values(), np.int32, len(changes))
+        # A move there and back leaves no trace, so that equal assignments are equal solutions.
+        is_change = self.start[partitions] != to_member
+        partitions, to_member = partitions[is_change], to_member[is_change]
+        # Sorted, so that sums add in one order and equal solutions get equal figures.
+        order = np.argsort(partitions)
+        return Changes(partitions[order], to_member[order])
 
-        Comparing two assignments costs a tenth of evaluating one.
-        """
-        solutions = []
-        for changes in found:
-            partitions, to_member = self._changed(changes)
-            key = partitions.tobytes() + to_member.tobytes()
-            if key not in known:
-                known.add(key)
-                solutions.append(self._evaluated(partitions, to_member))
-        return solutions
+    def evaluated(self, found: Sequence[Changes]) -> list[Solution]:
+        """The solution of each of these changes: many take hardly longer than one, for a group of few members."""
+        if not found:
+            return []
+        k, n = len(found), self.n_members
+        row = np.repeat(np.arange(k), [len(one.partitions) for one in found])
+        partitions, to_member = (np.concatenate(of_all) for of_all in zip(*found, strict=True))
+        gains, loses = row * n + to_member, row * n + self.start[partitions]
+
+        def sums(start: Floats, values: Floats) -> Floats:
+            gained, lost = (summed(values[partitions], by=by, n=k * n).reshape(k, n) for by in (gains, loses))
+            # Sums of floats do not cancel exactly; a tiny negative rest is no load.
+            changed: Floats = np.maximum(start + gained - lost, 0.0)
+            return changed
+
+        lag, rate = sums(self.start_lag, self.lag), sums(self.start_rate, self.rate)
+        times_s = self.cost_model.finite_drain_s(lag, rate, self.capacity)
+        member_loads_s = self.cost_model.load_of_times_s(times_s, rate, self.capacity)
+        # Loads up to the floor count as 0, so that no comparison rewards moves below it.
+        loads_s = -np.sort(-np.where(member_loads_s > self.options.floor_s, member_loads_s, 0.0), axis=1)
+        owner = self.current_owner[partitions]
+        moves = np.bincount(row[(owner >= 0) & (owner != to_member)], minlength=k)
+        areas = self.cost_model.lag_area(lag, rate, self.capacity).sum(axis=1)
+        figures = zip(moves.tolist(), times_s.max(axis=1, initial=0.0).tolist(), areas.tolist(), strict=True)
+        return [
+            Solution(
+                partitions=one.partitions,
+                to_member=one.to_member,
+                moves=of_moves,
+                lag=lag[at],
+                rate=rate[at],
+                makespan_s=makespan_s,
+                member_loads_s=member_loads_s[at],
+                loads_s=loads_s[at],
+                lag_area=lag_area,
+            )
+            for at, (one, (of_moves, makespan_s, lag_area)) in enumerate(zip(found, figures, strict=True))
+        ]
 
     def counts(self, solution: Solution) -> Int64s:
         """Partitions of each member."""
@@ -151,43 +202,6 @@ class Problem:
         waiting = self.lag[partitions] + self.rate[partitions] * pause_s
         # Records that the member could not have read without the pause wait anyway.
         return np.minimum(waiting, self.capacity[to_member] * pause_s) * pause_s
-
-    def _changed(self, changes: Mapping[int, int]) -> tuple[Int64s, Int32s]:
-        """The partitions that are not where they start, ascending, and their members."""
-        partitions = np.fromiter(changes.keys(), np.int64, len(changes))
-        to_member = np.fromiter(changes.values(), np.int32, len(changes))
-        # A move there and back leaves no trace, so that equal assignments are equal solutions.
-        changed = self.start[partitions] != to_member
-        partitions, to_member = partitions[changed], to_member[changed]
-        # Sorted, so that sums add in one order and equal solutions get equal figures.
-        order = np.argsort(partitions)
-        return partitions[order], to_member[order]
-
-    def _evaluated(self, partitions: Int64s, to_member: Int32s) -> Solution:
-        origin = self.start[partitions]
-        lag = self._changed_sums(self.start_lag, self.lag[partitions], origin, to_member)
-        rate = self._changed_sums(self.start_rate, self.rate[partitions], origin, to_member)
-        times_s = self.cost_model.finite_drain_s(lag, rate, self.capacity)
-        loads_s = self.cost_model.load_of_times_s(times_s, rate, self.capacity)
-        owner = self.current_owner[partitions]
-        return Solution(
-            partitions=partitions,
-            to_member=to_member,
-            moves=int(((owner >= 0) & (owner != to_member)).sum()),
-            lag=lag,
-            rate=rate,
-            makespan_s=float(times_s.max(initial=0.0)),
-            # Loads up to the floor count as 0, so that no comparison rewards moves below it.
-            loads_s=-np.sort(-np.where(loads_s > self.options.floor_s, loads_s, 0.0)),
-            lag_area=float(self.cost_model.lag_area(lag, rate, self.capacity).sum()),
-        )
-
-    def _changed_sums(self, start: Floats, values: Floats, origin: Int32s, to_member: Int32s) -> Floats:
-        n = self.n_members
-        gained, lost = (summed(values, by=by, n=n) for by in (to_member, origin))
-        # Sums of floats do not cancel exactly; a tiny negative rest is no load.
-        changed: Floats = np.maximum(start + gained - lost, 0.0)
-        return changed
 
     def is_better(self, new: Solution, old: Solution) -> bool:
         """Whether `new` is the better solution.

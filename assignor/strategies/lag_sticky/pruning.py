@@ -57,7 +57,7 @@ def _prunable(problem: Problem, solution: Solution) -> Int64s:
     )
     model, floor_s = problem.cost_model, problem.options.floor_s
     without = counterfactuals(loads, moved, drain_s=model.load_s, lag_area=model.lag_area)
-    loads_s = np.maximum(model.load_s(solution.lag, solution.rate, problem.capacity), floor_s)
+    loads_s = np.maximum(solution.member_loads_s, floor_s)
     # Clipped at the floor from below: what happens beneath it is worth no move.
     later_s = np.maximum(np.maximum(without.from_s, without.to_s), floor_s)
     later_s -= np.maximum(loads_s[from_member], loads_s[to_member])

@@ -149,6 +149,8 @@ class _Sums:
 
     def largest(self, values: Floats) -> Floats:
         """Largest value of each member that is not nan; nan without one."""
+        if self._has_any.all():
+            return np.fmax.reduceat(values, self._starts)
         found = np.full(self._members, np.nan)
         if self._has_any.any():
             found[self._has_any] = np.fmax.reduceat(values, self._starts[self._has_any])
@@ -167,7 +169,6 @@ def _shown(
     """Records/s that each member drains under the conditions of evidence, nan for none; time of its newest commit."""
     rate, span_s = partitions.commit_rate[own], partitions.commit_span_s[own]
     age_s, interval_s = partitions.commit_age_s[own], partitions.commit_interval_s[own]
-    arriving = np.fmax(partitions.arrival_rate[own], 0.0)
     least = partitions.least_lag[own]
     began_ms = now_ms - (np.fmax(age_s, 0.0) + np.fmax(span_s, 0.0)) * 1000
     counts: Bools = (
@@ -177,20 +178,24 @@ def _shown(
         & (age_s <= due_s(partitions)[own])
         & (span_s <= np.fmax(_INTERVALS * interval_s, _LONGEST_SPAN_S))
     )
-    drained, known = sums.of(np.where(counts, rate, 0.0)), sums.of(np.fmax(rate, 0.0))
+    drained, backlog = sums.of(np.where(counts, rate, 0.0)), sums.of(np.where(counts, least, 0))
+    is_behind = (drained > 0) & (backlog > BACKLOG_S * drained)
+    if not is_behind.any():
+        # Most groups, most of the time. There are thousands, and what follows is as much again.
+        return np.full(len(before), np.nan), np.zeros(len(before), np.int64)
+    arriving, known = np.fmax(partitions.arrival_rate[own], 0.0), sums.of(np.fmax(rate, 0.0))
     arrives, unseen = sums.of(arriving), sums.of(np.where(np.isnan(rate), arriving, 0.0))
-    backlog = sums.of(np.where(counts, least, 0))
-    longest_s = np.nan_to_num(sums.largest(np.where(counts, interval_s, np.nan)))
+    longest_s = np.fmax(sums.largest(np.where(counts, interval_s, np.nan)), 0.0)
     is_steady = np.abs(drained - arrives) <= _STEADY * np.maximum(drained, arrives)
     batch_s = np.fmin(longest_s, _BATCHES * np.array([one.calm_s for one in before], np.float64))
     deep_s = np.where(is_steady, BACKLOG_S + batch_s, BACKLOG_S)
     is_evidence = (
-        (drained > 0)
+        is_behind
         & (drained >= _MOSTLY * known)
         & (unseen <= (1 - _MOSTLY) * np.maximum(arrives, drained))
         & (backlog > deep_s * drained)
     )
-    newest_s = -np.nan_to_num(sums.largest(-np.where(counts, age_s, np.nan)))
+    newest_s = -np.fmin(sums.largest(-np.where(counts, age_s, np.nan)), 0.0)
     return np.where(is_evidence, drained, np.nan), (now_ms - newest_s * 1000).astype(np.int64)
 
 
@@ -206,6 +211,10 @@ def _stands_still(partitions: PartitionFacts, own: Int64s, lag: Int64s, sums: _S
     An old commit alone is none: the coordinator's clock may be behind. So there must be no newer one (`is_same`) than
     the decision before saw.
     """
+    rate = partitions.commit_rate[own]
+    is_idle: Bools = (sums.of(np.fmax(rate, 0.0)) == 0) & (sums.of(~np.isnan(rate)) > 0)
+    if not (is_same | is_idle).any():
+        return is_idle
     age_s, due = partitions.commit_age_s[own], due_s(partitions)[own]
     arrives = np.fmax(partitions.arrival_rate[own], 0.0) * due >= 1
     # A transaction's marker leaves a lag of 1 that nobody can read.
@@ -216,9 +225,7 @@ def _stands_still(partitions: PartitionFacts, own: Int64s, lag: Int64s, sums: _S
     is_late = is_same & (newest_s > allowed_s) & (longest_s > allowed_s)
     least = partitions.least_lag[own]
     left_over = sums.of(np.where(unread & (least != UNKNOWN), least, 0)) > 0
-    has_span = sums.of(~np.isnan(partitions.commit_rate[own])) > 0
-    is_flat = has_span & (sums.of(np.fmax(partitions.commit_rate[own], 0.0)) == 0) & left_over
-    still: Bools = is_late | is_flat
+    still: Bools = is_late | (is_idle & left_over)
     return still
 
 

@@ -36,14 +36,15 @@ class Measured:
     def lag_of(self, held: Bools) -> float | None:
         """Lag at the commits of these partitions, records; None where too much of it is unknown."""
         lag = self.lag_at_commit[held]
-        return None if len(lag) and np.isnan(lag).all() else self._sum_known(lag, held)
+        unknown = np.isnan(lag)
+        return None if len(lag) and unknown.all() else self._sum_known(lag, unknown, held)
 
     def drained_by(self, held: Bools) -> float | None:
         """Records/s that are committed of these partitions; None where too much of it is unknown."""
-        return self._sum_known(self.commit_rate[held], held)
+        rate = self.commit_rate[held]
+        return self._sum_known(rate, np.isnan(rate), held)
 
-    def _sum_known(self, values: Floats, held: Bools) -> float | None:
-        unknown = np.isnan(values)
+    def _sum_known(self, values: Floats, unknown: Bools, held: Bools) -> float | None:
         # For most members all values are known, or none. This runs for each member, and `nansum` takes as long as ten
         # sums.
         if not unknown.any():

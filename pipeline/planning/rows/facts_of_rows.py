@@ -79,9 +79,11 @@ def _member_facts(
 ) -> MemberFacts:
     # Arrow maps are lists of pairs.
     given = member["assigned"] or ()
-    held = {topic: [n for n in numbers if (topic, n) not in left] for topic, numbers in given}
-    for topic, number in gained:
-        held.setdefault(topic, []).append(number)
+    held = dict(given)
+    if left:
+        held = {topic: [n for n in numbers if (topic, n) not in left] for topic, numbers in given}
+        for topic, number in gained:
+            held.setdefault(topic, []).append(number)
     return MemberFacts(
         member_id=member["member_id"],
         instance_id=member["group_instance_id"],

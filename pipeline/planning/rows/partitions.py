@@ -1,14 +1,16 @@
 """Plan: the tables of log offsets and of lag to the partitions of each group, as arrays.
 
-Both tables are sorted once, by topic and partition number; a group's partitions are then slices of the one, in which
-its own rows of the other are found by binary search.
+Both tables are sorted and joined once. There are thousands of groups, and most have committed in every partition that
+they read: what they read is a slice of the result.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +23,8 @@ from pipeline.planning.facts import PartitionFacts
 
 _NUMBERS = 2**32
 """More than any partition number: topic times this plus partition sorts like the pair."""
+
+_Value = TypeVar("_Value", bound=np.generic)
 
 
 class GroupPartitions:
@@ -35,36 +39,50 @@ class GroupPartitions:
         """
         self._logs = _Logs(topic_offsets)
         self._commits = _Commits(lags, self._logs)
+        self._joined = _joined(self._logs, self._commits)
 
     def of(self, group_id: str, topics: Iterable[str]) -> PartitionFacts:
         """Return the partitions of the group's subscribed topics that exist."""
-        logs, commits = self._logs, self._commits
-        places = logs.places(topics)
-        rows = np.concatenate([np.zeros(0, np.int64), *(np.arange(begin, end) for _, begin, end in places)])
-        keys = logs.key[rows]
-        found = commits.find(group_id, keys)
-        observed_ms, commit_ms = logs.observed_at_ms[rows], commits.commit_ms[found]
-        is_dated = (observed_ms != UNKNOWN) & (commit_ms != UNKNOWN)
-        facts = PartitionFacts(
+        places = self._logs.places(topics)
+        found = self._commits.find(group_id, [(begin, end) for _, begin, end in places])
+        columns = {name: values[found] for name, values in self._joined.items()}
+        return PartitionFacts(
             topic=[name for name, begin, end in places for _ in range(begin, end)],
-            partition=keys % _NUMBERS,
-            committed=commits.committed[found],
-            log_start=logs.log_start[rows],
-            log_end=logs.log_end[rows],
-            observed_at_ms=observed_ms,
-            arrival_rate=logs.arrival_rate[rows],
-            drain_rate=commits.drain_rate[found],
-            lag_age_s=commits.lag_age_s[found],
-            lag_at_commit=commits.lag_at_commit[found],
-            commit_age_s=np.where(is_dated, np.maximum(observed_ms - commit_ms, 0) / 1000, np.nan),
-            commit_interval_s=commits.commit_interval_s[found],
-            commit_rate=commits.commit_rate[found],
-            commit_span_s=commits.commit_span_s[found],
-            least_lag=commits.least_lag[found],
-            incomparable=commits.incomparable[found],
-            unanswered=logs.error[rows].tolist(),
+            unanswered=columns.pop("unanswered").tolist(),
+            **columns,
         )
-        return up_to_readable(facts, logs.readable[rows], logs.last_stable[rows])
+
+
+def _joined(logs: "_Logs", commits: "_Commits") -> dict[str, Any]:
+    """The arrays of `PartitionFacts`: an entry for each commit, then one for each log without a commit."""
+    n, row = len(logs.key), np.append(commits.row, np.arange(len(logs.key)))
+    observed_ms, commit_ms = logs.observed_at_ms[row], _appended(commits.commit_ms, n, UNKNOWN)
+    is_dated = (observed_ms != UNKNOWN) & (commit_ms != UNKNOWN)
+    whole = PartitionFacts(
+        topic=[],
+        partition=logs.key[row] % _NUMBERS,
+        committed=_appended(commits.committed, n, UNKNOWN),
+        log_start=logs.log_start[row],
+        log_end=logs.log_end[row],
+        observed_at_ms=observed_ms,
+        arrival_rate=logs.arrival_rate[row],
+        drain_rate=_appended(commits.drain_rate, n, np.nan),
+        lag_age_s=_appended(commits.lag_age_s, n, np.nan),
+        lag_at_commit=_appended(commits.lag_at_commit, n, UNKNOWN),
+        commit_age_s=np.where(is_dated, np.maximum(observed_ms - commit_ms, 0) / 1000, np.nan),
+        commit_interval_s=_appended(commits.commit_interval_s, n, np.nan),
+        commit_rate=_appended(commits.commit_rate, n, np.nan),
+        commit_span_s=_appended(commits.commit_span_s, n, np.nan),
+        least_lag=_appended(commits.least_lag, n, UNKNOWN),
+        incomparable=_appended(commits.incomparable, n, False),
+    )
+    whole = up_to_readable(whole, logs.readable[row], logs.last_stable[row])
+    names = (name for name in PartitionFacts.__slots__ if name != "topic")
+    return {name: getattr(whole, name) for name in names} | {"unanswered": logs.error[row]}
+
+
+def _appended(values: npt.NDArray[_Value], n: int, unknown: float) -> npt.NDArray[_Value]:
+    return np.append(values, np.full(n, unknown, values.dtype))
 
 
 def up_to_readable(partitions: PartitionFacts, readable: Int64s, last_stable: Int64s) -> PartitionFacts:
@@ -103,9 +121,12 @@ class _Logs:
         ends = np.searchsorted(self.key, np.arange(len(self.names) + 1) * _NUMBERS)
         self._places = dict(zip(self.names, pairwise(ends.tolist()), strict=True))
 
-    def keys(self, rows: pa.Table) -> Int64s:
-        """Sorting keys of rows with topic and partition; negative where the topic does not exist."""
-        return _codes(rows["topic"], self._codes) * _NUMBERS + int64s(_array(rows["partition"]))
+    def rows(self, lags: pa.Table) -> Int64s:
+        """Where the log of each of these rows is, -1 where it does not exist."""
+        key = _codes(lags["topic"], self._codes) * _NUMBERS + int64s(_array(lags["partition"]))
+        at = np.searchsorted(self.key, key)
+        # For those after the last one: no key is -1.
+        return np.where(np.append(self.key, -1)[at] == key, at, -1)
 
     def places(self, topics: Iterable[str]) -> list[tuple[str, int, int]]:
         """For each of these topics that exists, its name, and where its partitions begin and end; ascending."""
@@ -114,42 +135,47 @@ class _Logs:
 
 
 class _Commits:
-    """Rows of `partition_lag`, sorted by group and then as the logs are."""
+    """Rows of `partition_lag` whose partition exists, sorted by group and then as the logs are."""
 
     def __init__(self, lags: pa.Table, logs: _Logs) -> None:
-        rows = lags.combine_chunks()
+        row = logs.rows(lags)
+        exists = row >= 0
+        rows, row = lags.filter(pa.array(exists)).combine_chunks(), row[exists]
         names = pc.unique(rows["group_id"]).to_pylist()
         group = _codes(rows["group_id"], {name: code for code, name in enumerate(names)})
-        key = logs.keys(rows)
-        order = np.lexsort((key, group))
-        self._key = key[order]
+        order = np.lexsort((row, group))
+        self.row: Int64s = row[order]
+        """Where the log of each is."""
         ends = np.searchsorted(group[order], np.arange(len(names) + 1))
         self._places = dict(zip(names, pairwise(ends.tolist()), strict=True))
         committed = int64s(_array(rows["committed_offset"]))
         # A commit whose lag cannot be told was made in another topic of that name: the topic is there.
         incomparable = (committed != UNKNOWN) & pc.is_null(_array(rows["lag"])).to_numpy(zero_copy_only=False)
-        # One more, for what a group has not committed.
-        self.committed = np.append(committed[order], UNKNOWN)
-        self.incomparable = np.append(incomparable[order], False)
-        self.commit_ms = np.append(millis(_array(rows["commit_timestamp"]))[order], UNKNOWN)
-        self.lag_at_commit = np.append(int64s(_array(rows["lag_at_commit"]))[order], UNKNOWN)
-        self.least_lag = np.append(int64s(_array(rows["least_lag_at_commit"]))[order], UNKNOWN)
+        self.committed = committed[order]
+        self.incomparable = incomparable[order]
+        self.commit_ms = millis(_array(rows["commit_timestamp"]))[order]
+        self.lag_at_commit = int64s(_array(rows["lag_at_commit"]))[order]
+        self.least_lag = int64s(_array(rows["least_lag_at_commit"]))[order]
         rates = ("drain_rate", "lag_seconds", "commit_interval_seconds", "commit_rate", "commit_span_seconds")
         self.drain_rate, self.lag_age_s, self.commit_interval_s, self.commit_rate, self.commit_span_s = (
-            np.append(floats(_array(rows[name]))[order], np.nan) for name in rates
+            floats(_array(rows[name]))[order] for name in rates
         )
 
-    def find(self, group_id: str, keys: Int64s) -> Int64s | slice:
-        """Where the group's rows of these keys are; the row after the last where it has none."""
+    def find(self, group_id: str, spans: Iterable[tuple[int, int]]) -> Int64s | slice:
+        """Where the group's partitions are in `_joined`.
+
+        Args:
+            group_id: Whose.
+            spans: Begin and end of its logs.
+        """
+        logs = np.concatenate([np.zeros(0, np.int64), *(np.arange(begin, end) for begin, end in spans)])
         begin, end = self._places.get(group_id, (0, 0))
-        own = self._key[begin:end]
-        # Most groups have committed in every partition they read, and then there is nothing to look for.
-        if np.array_equal(own, keys):
+        own = self.row[begin:end]
+        if np.array_equal(own, logs):
             return slice(begin, end)
-        at = np.searchsorted(own, keys)
-        inside = np.minimum(at, len(own) - 1)
-        known = own[inside] == keys if len(own) else np.zeros(len(keys), np.bool_)
-        found: Int64s = np.where(known, begin + at, len(self._key))
+        at = np.searchsorted(own, logs)
+        known = own[np.minimum(at, len(own) - 1)] == logs if len(own) else np.zeros(len(logs), np.bool_)
+        found: Int64s = np.where(known, begin + at, len(self.row) + logs)
         return found
 
 

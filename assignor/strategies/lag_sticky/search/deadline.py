@@ -40,8 +40,9 @@ class Deadline:
         self.tolerance = _TOLERANCE * max(1.0, float(capacity.max(initial=0.0)))
         """Weights closer than this are equal."""
         load = problem.start_lag + problem.start_rate * self._weigh_until_s
-        # `subtract.at`, because several unowned partitions may start on one member.
-        np.subtract.at(load, problem.start[unowned], self.weight(unowned))
+        if len(unowned) > 0:
+            # `subtract.at`, because several unowned partitions may start on one member.
+            np.subtract.at(load, problem.start[unowned], self.weight(unowned))
         self.residual: Floats = capacity - load
         """Weight each member can take besides its candidates; negative when it misses the deadline."""
         # Evictions ask for the same members again and again, one packing after another.
@@ -71,10 +72,11 @@ class Deadline:
             partitions = self._candidates.of(member) if whole else self._candidates.table[member]
             partitions = partitions[partitions >= 0]
             weights = self.weight(partitions)
-            order = np.argsort(-weights, kind="stable")
+            order = (-weights).argsort(kind="stable")
             weights = weights[order]
-            from_here = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
-            self._sorted[key] = ByWeight(partitions[order].tolist(), weights.tolist(), from_here.tolist())
+            to_end = np.zeros(len(weights) + 1)
+            weights[::-1].cumsum(out=to_end[1:])
+            self._sorted[key] = ByWeight(partitions[order].tolist(), weights.tolist(), to_end[::-1].tolist())
         return self._sorted[key]
 
     def evictions(self, members: Bools, *, keep_heaviest: bool) -> Int64s:

@@ -53,7 +53,7 @@ def tried_in_parts(problem: Problem, solution: Solution, budget: int, enough_s: 
     """
     steps_left = _PARTS_STEPS
     while steps_left > 0:
-        loads_s = _loads_s(problem, solution)
+        loads_s = solution.member_loads_s
         slowest = _slowest(problem, solution, loads_s)
         if loads_s[slowest] <= enough_s * _NEAR:
             return solution
@@ -73,10 +73,6 @@ def tried_in_parts(problem: Problem, solution: Solution, budget: int, enough_s: 
 
 def _is_free(problem: Problem) -> bool:
     return problem.options.counts == "free"
-
-
-def _loads_s(problem: Problem, solution: Solution) -> Floats:
-    return problem.cost_model.load_s(solution.lag, solution.rate, problem.capacity)
 
 
 def _slowest(problem: Problem, solution: Solution, loads_s: Floats) -> int:
@@ -112,7 +108,7 @@ def _soonest_on(
     moved = (small.owner, np.searchsorted(members, member[partitions]).tolist())
     moves_inside = sum(owner not in {-1, at} for owner, at in zip(*moved, strict=True))
     enough_s, most_steps = limits
-    loads_s = _loads_s(problem, solution)[members]
+    loads_s = solution.member_loads_s[members]
     # What is known bounds the search from above (branch and bound): it ends where it cannot beat this.
     cost_s = max(float(loads_s.max()), enough_s) + problem.options.move_cost_s * moves_inside
     answer = soonest(

@@ -48,12 +48,14 @@ def improve(state: SearchState, budget: int, overloaded: Bools, optima: dict[Vis
         seen.append(here)
         loads_s = state.loads_s()
         late = (loads_s > floor_s) & ~stuck
-        if not late.any():
-            break
         others = late & ~overloaded
-        slowest = int(np.where(others if others.any() else late, loads_s, -1.0).argmax())
-        # Overloaded members may hand partitions over, but must not undo what was gained for the others.
-        most_s = np.inf if others.any() else float(loads_s[~overloaded].max(initial=0.0))
+        most_s = np.inf
+        if not others.any():
+            if not late.any():
+                break
+            # Overloaded members may hand partitions over, but must not undo what was gained for the others.
+            others, most_s = late, float(loads_s[~overloaded].max(initial=0.0))
+        slowest = int(np.where(others, loads_s, -1.0).argmax())
         step = Neighbourhood(state, slowest, loads_s, budget, most_s=most_s).best()
         if step is not None:
             state.apply(step.transfers, step.moves)

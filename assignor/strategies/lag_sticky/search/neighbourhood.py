@@ -98,7 +98,8 @@ class Neighbourhood:
         """
         problem = self._problem
         owner = problem.current_owner[partitions]
-        more = np.subtract(owner != to_member, owner != from_member, dtype=np.int8)
+        # Booleans are bytes of 0 and 1: taken as numbers, not converted.
+        more = (owner != to_member).view(np.int8) - (owner != from_member).view(np.int8)
         impossible = partitions < 0
         if problem.may_read is not None:
             impossible = impossible | ~problem.may_read[problem.set_of[partitions], to_member]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from assignor.model.arrays import Floats, Int64s
+from assignor.model.arrays import Bools, Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem
 from assignor.strategies.lag_sticky.search.bounds import SearchBounds
 from assignor.strategies.lag_sticky.search.candidates import Candidates
@@ -74,9 +74,7 @@ class DeadlinePacker:
         if len(hopeless) > 0:
             exempt[problem.start[hopeless]] = True
             unowned = unowned[~np.isin(unowned, hopeless)]
-        # Their members cannot meet the deadline; they only shed what would make them later than `exempt_s`.
-        later = Deadline(problem, self._candidates, unowned, exempt_s) if exempt.any() else deadline
-        of_exempt = later.evictions(exempt, keep_heaviest=True)
+        of_exempt = self._shed(exempt, unowned, exempt_s)
         before: Int64s | None = None
         for keep_heaviest in (False, True):
             evicted = np.concatenate((deadline.evictions(~exempt, keep_heaviest=keep_heaviest), of_exempt))
@@ -85,92 +83,85 @@ class DeadlinePacker:
                 return
             before = evicted
             # Partitions without a current owner are evicted for nothing.
-            if int((problem.current_owner[evicted] >= 0).sum()) <= self._budget:
+            left = self._budget - int((problem.current_owner[evicted] >= 0).sum())
+            if left >= 0:
                 # Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
                 # Among many the rest is light enough to fill every gap, and one way does.
                 many = len(evicted) + len(unowned) > self._singly
-                count, residual = self._without(evicted, deadline)
+                bins = residual_capacity(self._problem, *self._without(evicted, deadline), exempt)
+                packing = _Packing(problem, deadline, bins, left)
+                packing.begin(np.concatenate((evicted, unowned)), evicted, self._singly)
                 for best_fit in (False,) if many else (False, True):
-                    bins = residual_capacity(self._problem, residual, count, exempt)
-                    members = self._packed(deadline, bins, evicted, unowned, best_fit=best_fit)
+                    members = packing.packed(best_fit=best_fit)
                     if members is not None:
                         yield members
                         if many:
                             return
 
-    def _without(self, evicted: Int64s, deadline: Deadline) -> tuple[Int64s, Floats]:
-        """Partitions and residual capacity of each member once the evicted have left."""
+    def _shed(self, exempt: Bools, unowned: Int64s, exempt_s: float) -> Int64s:
+        """What exempt members evict: they miss the deadline, and only shed what would make them later than theirs."""
+        if not exempt.any():
+            return np.zeros(0, np.int64)
+        later = Deadline(self._problem, self._candidates, unowned, exempt_s)
+        return later.evictions(exempt, keep_heaviest=True)
+
+    def _without(self, evicted: Int64s, deadline: Deadline) -> tuple[Floats, Int64s]:
+        """Residual capacity and partitions of each member once the evicted have left."""
         origin = self._problem.start[evicted]
         count = self._count - np.bincount(origin, minlength=self._problem.n_members)
         residual = deadline.residual.copy()
         np.add.at(residual, origin, deadline.weight(evicted))
-        return count, residual
-
-    def _packed(
-        self,
-        deadline: Deadline,
-        bins: ResidualCapacity,
-        evicted: Int64s,
-        unowned: Int64s,
-        *,
-        best_fit: bool,
-    ) -> dict[int, int] | None:
-        packing = _Packing(self._problem, deadline, bins, self._budget)
-        packing.begin(np.concatenate((evicted, unowned)), evicted, self._singly)
-        return packing.members if packing.pack(best_fit=best_fit) else None
+        return residual, count
 
 
 class _Packing:
-    """One packing in progress."""
+    """Packings of the same partitions in one way or another."""
 
     def __init__(self, problem: Problem, deadline: Deadline, bins: ResidualCapacity, budget: int) -> None:
         self._problem = problem
         self._deadline = deadline
-        self._bins = bins
-        self._budget = budget
+        self._at_first = bins, budget
+        self._first_evicted: list[int] = []
+        self._first_queue: list[tuple[float, int]] = []
+        self._light = np.zeros(0, np.int64)
+        # Of the packing in progress.
+        self._bins, self._budget = self._at_first
         self._evicted: set[int] = set()
         self._queue: list[tuple[float, int]] = []
-        self._light = np.zeros(0, np.int64)
-        self.members: dict[int, int] = {}
-        """Member of each packed partition."""
 
     def begin(self, partitions: Int64s, evicted: Int64s, singly: int) -> None:
         """Queue the partitions to pack, the evicted among them; those have left their residual capacities already.
 
         Only the heaviest `singly` are packed one by one.
         """
-        self._charge(evicted)
+        self._first_evicted = evicted.tolist()
         weights = -self._deadline.weight(partitions)
         if len(partitions) > singly:
             order = np.lexsort((partitions, weights))
             self._light = partitions[order[singly:]]
             partitions, weights = partitions[order[:singly]], weights[order[:singly]]
-        self._queue = list(zip(weights.tolist(), partitions.tolist(), strict=True))
-        heapq.heapify(self._queue)
+        self._first_queue = list(zip(weights.tolist(), partitions.tolist(), strict=True))
+        heapq.heapify(self._first_queue)
 
-    def _charge(self, evicted: Int64s) -> None:
-        self._evicted.update(evicted.tolist())
-        self._budget -= int((self._problem.current_owner[evicted] >= 0).sum())
-
-    def _evict(self, partitions: Int64s) -> None:
-        self._charge(partitions)
-        weights = self._deadline.weight(partitions).tolist()
-        for partition, weight in zip(partitions.tolist(), weights, strict=True):
-            self._bins.change(int(self._problem.start[partition]), weight=-weight, count=-1)
-            heapq.heappush(self._queue, (-weight, partition))
-
-    def pack(self, *, best_fit: bool) -> bool:
-        """Pack the whole queue; False when a partition fits nowhere within the budget."""
+    def packed(self, *, best_fit: bool) -> dict[int, int] | None:
+        """Member of each partition of the queue; None when one fits nowhere within the budget."""
+        bins, self._budget = self._at_first
+        self._bins, self._evicted, self._queue = (
+            bins.copy(),
+            set(self._first_evicted),
+            self._first_queue.copy(),
+        )
+        members: dict[int, int] = {}
         while self._queue:
             minus_weight, partition = heapq.heappop(self._queue)
             member = self._bin_for(partition, -minus_weight, best_fit=best_fit)
             if member < 0:
-                return False
+                return None
             self._bins.change(member, weight=-minus_weight, count=1)
-            self.members[partition] = member
-        return self._pack_light()
+            members[partition] = member
+        return members if self._pack_light(members) else None
 
-    def _pack_light(self) -> bool:
+    def _pack_light(self, members: dict[int, int]) -> bool:
         light = self._light
         if len(light) == 0:
             return True
@@ -179,7 +170,7 @@ class _Packing:
         member = packed_in_rounds(self._problem, light, weights, residual, self._bins.counts())
         if member is None:
             return False
-        self.members.update(zip(light.tolist(), member.tolist(), strict=True))
+        members.update(zip(light.tolist(), member.tolist(), strict=True))
         return True
 
     def _bin_for(self, partition: int, weight: float, *, best_fit: bool) -> int:
@@ -192,15 +183,22 @@ class _Packing:
         """The first of a few members with much residual capacity that can evict enough; -1 for none."""
         for member in self._bins.worst_fits(partition):
             evicted = self._lighter_evictions(member, weight)
-            if evicted is None:
-                continue
-            if int((self._problem.current_owner[evicted] >= 0).sum()) <= self._budget:
-                self._evict(evicted)
+            # A handful: lists take a fraction of the time of arrays.
+            moves = sum(int(self._problem.current_owner[one]) >= 0 for _, one in evicted)
+            if evicted and moves <= self._budget:
+                self._budget -= moves
+                for minus_weight, one in evicted:
+                    self._evicted.add(one)
+                    self._bins.change(int(self._problem.start[one]), weight=minus_weight, count=-1)
+                    heapq.heappush(self._queue, (minus_weight, one))
                 return member
         return -1
 
-    def _lighter_evictions(self, member: int, weight: float) -> Int64s | None:
-        """The fewest partitions, each lighter than `weight`, that the member must evict to take this weight."""
+    def _lighter_evictions(self, member: int, weight: float) -> list[tuple[float, int]]:
+        """The fewest partitions, each lighter than `weight`, that the member must evict to take this weight.
+
+        Minus the weight of each, and its number; none where that is not enough.
+        """
         excess = weight - self._bins.of(member)
         # The table first: it is short, and nearly always enough.
         for whole in (False,) if self._deadline.is_listed(member) else (False, True):
@@ -213,5 +211,5 @@ class _Packing:
             left = [at for at in range(first, len(weights)) if partitions[at] not in self._evicted]
             picks = fewest_covering([weights[at] for at in left], excess)
             if picks is not None:
-                return np.array([partitions[left[pick]] for pick in picks], np.int64)
-        return None
+                return [(-weights[left[pick]], partitions[left[pick]]) for pick in picks]
+        return []

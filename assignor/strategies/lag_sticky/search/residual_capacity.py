@@ -39,6 +39,9 @@ class ResidualCapacity(Protocol):
     def counts(self) -> Int64s:
         """Partitions of each member."""
 
+    def copy(self) -> "ResidualCapacity":
+        """The same, to be changed apart from this one."""
+
 
 def residual_capacity(problem: Problem, residual: Floats, count: Int64s, excluded: Bools) -> ResidualCapacity:
     """The implementation that suits the subscriptions.
@@ -50,22 +53,27 @@ def residual_capacity(problem: Problem, residual: Floats, count: Int64s, exclude
         excluded: Members that take nothing.
     """
     if problem.may_read is None:
-        return _SortedMembers(residual, count, excluded, problem.cap)
+        return _sorted_members(residual, count, excluded, problem.cap)
     return _ScannedReaders(problem, residual, count, excluded)
 
 
 class _SortedMembers:
-    def __init__(self, residual: Floats, count: Int64s, excluded: Bools, cap: int) -> None:
-        # Python lists: single elements of numpy arrays cost several times as much to read and write.
-        self._residual = residual.tolist()
-        self._count = count.tolist()
-        self._excluded = excluded.tolist()
+    # Python lists: single elements of numpy arrays cost several times as much to read and write.
+
+    def __init__(
+        self,
+        residual: list[float],
+        count: list[int],
+        excluded: list[bool],
+        cap: int,
+        ranked: list[tuple[float, int]],
+    ) -> None:
+        self._residual = residual
+        self._count = count
+        self._excluded = excluded
         self._cap = cap
         # Ascending by residual, and of equal ones the first member last, so that worst fit finds it first.
-        is_open = np.nonzero(~excluded & (count < cap))[0]
-        rooms = residual[is_open]
-        order = np.lexsort((-is_open, rooms))
-        self._ranked = list(zip(rooms[order].tolist(), (-is_open[order]).tolist(), strict=True))
+        self._ranked = ranked
 
     def _is_open(self, member: int) -> bool:
         return not self._excluded[member] and self._count[member] < self._cap
@@ -99,6 +107,18 @@ class _SortedMembers:
 
     def counts(self) -> Int64s:
         return np.array(self._count, np.int64)
+
+    def copy(self) -> "_SortedMembers":
+        lists = self._residual.copy(), self._count.copy(), self._excluded, self._cap, self._ranked.copy()
+        return _SortedMembers(*lists)
+
+
+def _sorted_members(residual: Floats, count: Int64s, excluded: Bools, cap: int) -> _SortedMembers:
+    is_open = np.nonzero(~excluded & (count < cap))[0]
+    rooms = residual[is_open]
+    order = np.lexsort((-is_open, rooms))
+    ranked = list(zip(rooms[order].tolist(), (-is_open[order]).tolist(), strict=True))
+    return _SortedMembers(residual.tolist(), count.tolist(), excluded.tolist(), cap, ranked)
 
 
 class _ScannedReaders:
@@ -145,3 +165,6 @@ class _ScannedReaders:
     def counts(self) -> Int64s:
         count: Int64s = self._count.copy()
         return count
+
+    def copy(self) -> "_ScannedReaders":
+        return _ScannedReaders(self._problem, self._residual, self._count, self._excluded)

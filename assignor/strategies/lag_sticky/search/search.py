@@ -4,7 +4,7 @@ import numpy as np
 
 from assignor.evaluation.drain.work import Work
 from assignor.model.arrays import Int64s
-from assignor.strategies.lag_sticky.problem import Problem, Solution
+from assignor.strategies.lag_sticky.problem import Changes, Problem, Solution
 from assignor.strategies.lag_sticky.search.bounds import search_bounds
 from assignor.strategies.lag_sticky.search.candidates import candidates_at
 from assignor.strategies.lag_sticky.search.exact import (
@@ -153,18 +153,21 @@ class Search:
         self, packer: DeadlinePacker, low_s: float, high_s: float, *, exempt_s: float
     ) -> list[Solution]:
         """Solutions for deadlines from the latest to the earliest, then closer to the earliest one met."""
-        solutions: list[Solution] = []
-        known: set[bytes] = set()
+        distinct: dict[bytes, Changes] = {}
 
         def is_met(time_s: float) -> bool:
-            found = list(packer.packings(time_s * _NEAR, max(time_s * _NEAR, exempt_s)))
+            found = [
+                self._problem.changed(one)
+                for one in packer.packings(time_s * _NEAR, max(time_s * _NEAR, exempt_s))
+            ]
             # Half of all packings, of one deadline or of several, come out alike.
-            solutions.extend(self._problem.new_solutions(found, known))
+            for one in found:
+                distinct.setdefault(one.key, one)
             return len(found) > 0
 
         low_s = max(low_s, self._floor_s, high_s * _LEAST_SHARE)
         if high_s <= low_s * _NEAR:
-            return solutions
+            return []
         met_s, missed_s = high_s, low_s
         # A heuristic packing may miss one deadline and meet an earlier one, so the whole grid is tried.
         for time_s in np.geomspace(high_s, low_s, _GRID)[1:].tolist():
@@ -177,7 +180,8 @@ class Search:
                 break
             middle_s = float(np.sqrt(met_s * missed_s))
             met_s, missed_s = (middle_s, missed_s) if is_met(middle_s) else (met_s, middle_s)
-        return solutions
+        # Together, and not one by one: whether a deadline is met does not depend on figures.
+        return self._problem.evaluated(list(distinct.values()))
 
     def _heaviest_unowned(self) -> Int64s:
         """The heaviest partitions that cost no move, which every packing places anew."""

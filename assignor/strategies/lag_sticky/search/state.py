@@ -42,7 +42,7 @@ class SearchState:
         for change in self.changes.items():
             self.digest ^= hash(change)
         self.count = problem.counts(initial)
-        self._loads_s: Floats = problem.cost_model.load_s(self.lag, self.rate, problem.capacity)
+        self._loads_s: Floats = initial.member_loads_s.copy()
         self._weigh_at_s = time_s
         self._held: dict[int, list[tuple[float, int]]] = {}
         self._start_candidates = candidates

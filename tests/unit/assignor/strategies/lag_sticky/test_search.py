@@ -267,14 +267,31 @@ def test_local_search_that_meets_the_way_of_an_earlier_one_ends_where_that_did()
     assert improve(start, 9, ~nobody, optima) is not first
 
 
-def test_packings_that_come_out_alike_are_evaluated_once() -> None:
+def test_changes_that_lead_to_one_assignment_have_one_key() -> None:
     posed = problem(owned([500, 400], [10], [10]))
-    known: set[bytes] = set()
 
-    found = posed.new_solutions([{0: 1}, {0: 1, 1: 0}, {1: 2, 0: 1}], known)
+    once, again, other = (posed.changed(one) for one in ({0: 1}, {0: 1, 1: 0}, {1: 2, 0: 1}))
 
-    assert [solution.changes() for solution in found] == [{0: 1}, {0: 1, 1: 2}]
-    assert posed.new_solutions([{1: 2, 0: 1}], known) == []
+    assert once.key == again.key != other.key
+
+
+def test_solutions_that_are_evaluated_together_have_the_figures_of_each_alone() -> None:
+    posed = problem(owned([500, 400, 30], [10, 7], [10], []))
+    found: list[dict[int, int]] = [{}, {0: 1}, {1: 2, 0: 3}, {3: 0, 4: 2, 2: 3}]
+
+    together = posed.evaluated([posed.changed(one) for one in found])
+
+    assert posed.evaluated([]) == []
+    for solution, changes in zip(together, found, strict=True):
+        assert solution.changes() == changes
+        alone = posed.solution(changes)
+        assert (solution.moves, solution.makespan_s, solution.lag_area) == (
+            alone.moves,
+            alone.makespan_s,
+            alone.lag_area,
+        )
+        for name in ("lag", "rate", "loads_s"):
+            np.testing.assert_array_equal(getattr(solution, name), getattr(alone, name))
 
 
 def test_plan_with_less_lag_that_is_a_little_later_is_not_taken() -> None:
