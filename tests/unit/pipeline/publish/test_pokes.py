@@ -248,5 +248,5 @@ def test_poke_that_fails_is_logged_and_the_next_one_runs(
     pokes.request([poke("g"), poke("h"), poke("i")])
 
     played.wait_for(3)
-    wait_until(lambda: len(logged(caplog)) == 3, what="three lines")
-    assert all(words in str(vars(record)) for record in logged(caplog))
+    # The last pokes of the test before may end during this one, and are logged, too.
+    wait_until(lambda: sum(words in str(vars(record)) for record in logged(caplog)) == 3, what="three lines")
