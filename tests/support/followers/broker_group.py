@@ -19,7 +19,7 @@ from tests.support.java.java_members import JavaHost, JavaMember
 from tests.support.waiting import wait_until
 
 _POLL_S = 0.1
-_STARTING = (
+STARTING = (
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -89,7 +89,7 @@ class BrokerGroup:
         try:
             described = self._described()
         except KafkaException as error:
-            if error.args[0].code() not in _STARTING:
+            if error.args[0].code() not in STARTING:
                 raise
             return {}
         have = {one.member_id: _places(one.assignment) for one in described.members}
