@@ -7,7 +7,6 @@ to do, if anything. The group is that of the row. Programs may rely on the begin
 
 from collections.abc import Sequence
 
-from assignor.evaluation.drain import words
 from assignor.protocol.migration import POLICY, Migration
 
 _SHOWN = 3
@@ -376,10 +375,12 @@ def costs_more(partitions: Sequence[tuple[str, float]]) -> str:
     return f"{named} what others cost, whoever reads it{others}"
 
 
-def optimistic(members: Sequence[str], most_records_s: float) -> str:
-    """The remark of a target that rests on the capacity of members that have shown none."""
-    each = "" if len(members) == 1 else " for each"
-    return f"{_names(members)} never had a backlog: lagwise assumes at most {words.rate_in_words(most_records_s)}{each}"
+def optimistic(members: Sequence[str], most: str) -> str:
+    """The remark of a target that rests on the capacity, a rate in words, of members that have shown none."""
+    shown, each = (
+        ("has not shown its limit", "") if len(members) == 1 else ("have not shown their limits", " each")
+    )
+    return f"{_names(members)} {shown}: lagwise assumes at most {most}{each}"
 
 
 def _names(members: Sequence[str]) -> str:

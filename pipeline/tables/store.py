@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
 from pipeline.errors import StoreError, TablesChangedError
@@ -36,8 +36,8 @@ from pipeline.tables.known import APP, KnownTable
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES
 from pipeline.tables.stamp import Stamp
-from pipeline.tables.storage import check_room
-from pipeline.tables.table_files import TableFiles, TableRows
+from pipeline.tables.storage import check_room, trouble_of
+from pipeline.tables.table_files import TableFiles, TableRows, line_of
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class Store:
         return Store(self.root, term=term, storage_options=self.storage_options, on_answer=self._on_answer)
 
     def look(self) -> None:
-        """Go to the newest version of each table, and stay there until the next call, except for own commits.
+        """Go to the newest version of each table, and stay there until the next call, but for own commits and stamps.
 
         Before the first call each use of a table looks at it.
         """
@@ -258,14 +258,9 @@ class Store:
         try:
             value = read(self._table(name).rows)
         except StoreError as error:
-            if not isinstance(error.__cause__, FileNotFoundError):
+            if not _is_gone(error.__cause__):
                 raise
-            # Who begins again begins with what is there.
-            self._tables.clear()
-            raise TablesChangedError(
-                f"files of the newest version of table {name} are gone ({error}): the tables were removed, or "
-                "replaced by a copy"
-            ) from error
+            raise self._changed(f"files of the newest version of table {name} are gone ({error})") from error
         self._on_answer()
         return value
 
@@ -276,14 +271,32 @@ class Store:
             known = self._tables[name] = self._opened(name)
             return known
         known.is_newest &= self._is_looked_at
-        if known.look():
+        try:
+            has_looked = known.look()
+        except DeltaError as error:
+            if trouble_of(error) is not None:
+                raise
+            raise self._changed(
+                f"table {name} does not continue what was known of it ({line_of(error)})"
+            ) from error
+        if has_looked:
             self._on_answer()
         return known
+
+    def _changed(self, what: str) -> TablesChangedError:
+        # Who begins again begins with what is there.
+        self._tables.clear()
+        return TablesChangedError(f"{what}: the tables were removed, or replaced by a copy")
 
     def _opened(self, name: str) -> KnownTable:
         handle = Tables(absolute(self.root), self.storage_options).open(name).handle
         self._on_answer()
         return KnownTable(name, handle, self.storage_options)
+
+
+def _is_gone(cause: BaseException | None) -> bool:
+    """Whether a file is not there: Arrow tells the answer of an object store only in words."""
+    return isinstance(cause, FileNotFoundError) or "NO_SUCH_KEY" in str(cause)
 
 
 def _metadata(stamp: Stamp) -> dict[str, str]:

@@ -21,7 +21,7 @@ _TODO_OF_UNKNOWN = (
 )
 _CAPACITY = re.compile(r"capacity|alone takes|are they stuck|add members|add partitions|drains: ")
 """Remarks of the planner about what no assignment can change."""
-_ASSUMED = "never had a backlog"
+_ASSUMED = "lagwise assumes at most"
 """What such a remark rests on."""
 
 

@@ -239,10 +239,10 @@ def _times(
 ) -> float:
     """See `_Typical.times`: 1 once two members have shown a limit, which is then taken to be everybody's."""
     fastest = max((load.rate for load in loads.values() if not load.is_backlogged), default=0.0)
-    # Below what others keep up with, it is the limit of a slow member.
+    # Clearly below what others keep up with, it is the limit of a slow member.
     limits = sum(
         (shown := rates[name].shown) is not None
-        and shown >= fastest
+        and shown * _CLEARLY_MORE >= fastest
         and now_ms - rates[name].shown_at_ms < _TRUST_HALF_LIFE_MS
         for name in loads
     )
@@ -258,7 +258,8 @@ def _belief(rate: MemberRate, load: Load, typical: _Typical, *, now_ms: int) -> 
     keeps_up = load.is_settled or not load.is_backlogged
     optimistic = _optimistic(load.rate, typical) if keeps_up else max(load.rate, typical.likely)
     if rate.shown is None:
-        return Belief(capacity=max(optimistic * typical.times, LEAST_CAPACITY), is_shown=False)
+        times = 1.0 if load.is_backlogged else typical.times
+        return Belief(capacity=max(optimistic * times, LEAST_CAPACITY), is_shown=False)
     # The moving average of a member that got stuck halves for ever.
     shown = max(rate.shown, LEAST_CAPACITY)
     if load.is_backlogged:

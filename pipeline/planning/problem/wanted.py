@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from assignor.evaluation.drain.words import rate_in_words
 from assignor.evaluation.validity import check
 from assignor.model.arrays import Bools
 from assignor.model.assignment import Assignment
@@ -78,7 +79,9 @@ def _unseen(case: Case, state: GroupState, assignment: Assignment) -> Iterator[s
     beliefs = {name: case.beliefs[name] for name in names if name in case.beliefs}
     unproven = [name for name, belief in beliefs.items() if not belief.is_shown]
     if unproven:
-        yield reasons.optimistic(unproven, max(beliefs[name].capacity for name in unproven))
+        most = rate_in_words(max(beliefs[name].capacity for name in unproven))
+        # Where costs are known, capacities are in work.
+        yield reasons.optimistic(unproven, most if case.cost is None else f"{most} of ordinary cost")
     quiet = [name for name in group.member_ids if name in state.silent_since_ms]
     if quiet:
         yield reasons.planned_around(quiet)

@@ -65,7 +65,10 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.fixed: [(3, 0), (0, 2), (3, 2)],
     reasons.not_answered: [(("member-1",),)],
     reasons.planned_around: [(("member-1",),)],
-    reasons.optimistic: [(("member-1",), 50.0), (("member-1", "member-2", "member-3", "member-4"), 1.5)],
+    reasons.optimistic: [
+        (("member-1",), "50 records/s"),
+        (("member-1", "member-2", "member-3", "member-4"), "1.5 records/s"),
+    ],
     broker_reasons.topics_unknown: [(["A3kX"],)],
     broker_reasons.member_unknown: [("member-1", broker_reasons.SUBSCRIPTION_UNKNOWN)],
     broker_reasons.member_classic: [("member-1",)],

@@ -12,14 +12,14 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
-from pipeline.errors import TablesChangedError
+from pipeline.errors import StoreError, TablesChangedError
 from pipeline.tables.creation import create_tables
 from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from pipeline.tables.table_files import SentTables
+from pipeline.tables.table_files import SentTables, TableRows
 from tests.support.job.frames import NOW_MS, arrow
 from tests.support.job.log_reads import log_reads
 
@@ -202,3 +202,39 @@ def test_driver_without_tables_that_it_has_opened_looks_at_none(store: Store) ->
 
     assert reads == {}
     assert store.versions(table.name for table in TABLES) == dict.fromkeys((t.name for t in TABLES), 0)
+
+
+def test_copy_that_takes_the_place_of_the_tables_is_noticed_once_and_then_read(
+    store: Store, tmp_path: Path
+) -> None:
+    store.write(NAME, lags("a"), stamp(0))
+    copy = tmp_path.with_name("copy")
+    shutil.copytree(tmp_path, copy)
+    store.write(NAME, lags("b"), stamp(1))
+    store.look()
+    shutil.rmtree(tmp_path)
+    copy.rename(tmp_path)
+
+    with pytest.raises(
+        TablesChangedError, match="table partition_lag does not continue what was known of it"
+    ):
+        store.look()
+
+    store.look()
+    assert groups_in(store) == ["a"]
+
+
+def test_file_that_an_object_store_does_not_have_is_gone(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write(NAME, lags("a"), stamp(0))
+
+    def read(_rows: TableRows, **_: object) -> pa.Table:
+        raise StoreError("cannot be read") from OSError("AWS Error NO_SUCH_KEY during GetObject operation")
+
+    monkeypatch.setattr(TableRows, "read", read)
+
+    with pytest.raises(
+        TablesChangedError, match="files of the newest version of table partition_lag are gone"
+    ):
+        groups_in(store)

@@ -203,7 +203,7 @@ def test_capacity_is_told_as_the_planner_sees_it(patient: Patient) -> None:
     remark = (
         "the group runs at 192 % of its capacity (receives 200 records/s more than it drains): add members"
     )
-    assumed = "member b-2 never had a backlog: lagwise assumes at most 100 records/s"
+    assumed = "member b-2 has not shown its limit: lagwise assumes at most 100 records/s"
     patient.decide(
         "unchanged",
         f"the group has its target assignment; {remark}; no move: no member needs more than 10 s; {assumed}",

@@ -60,6 +60,23 @@ def test_trials_grow_until_another_member_has_shown_a_limit(shown: float, age_h:
     assert (capacity_of_b(rates, loads, now_ms=NOW_MS, behind_ms=HOUR_MS) > 4 * 505) == grows
 
 
+def test_member_that_is_behind_without_evidence_is_not_tried_with_more() -> None:
+    """One of its partitions is never committed, so it shows no speed."""
+    loads = {"a": behind(100, 90_000), "b": Load(rate=75, lag=9_000), "c": Load(rate=60, lag=0)}
+    beliefs = believed(learned({}, loads, now_ms=NOW_MS), loads, now_ms=NOW_MS, behind_ms=HOUR_MS)
+
+    assert beliefs is not None
+    assert beliefs[1].capacity <= 2 * 100 < beliefs[2].capacity
+
+
+def test_two_limits_end_trials_although_others_drain_a_little_more() -> None:
+    loads = {"a": behind(100, 90_000), "b": behind(98, 90_000), "c": Load(rate=101, lag=0)}
+    beliefs = believed(learned({}, loads, now_ms=NOW_MS), loads, now_ms=NOW_MS, behind_ms=HOUR_MS)
+
+    assert beliefs is not None
+    assert beliefs[2].capacity <= 2 * 101
+
+
 def test_trial_that_failed_is_not_made_again_at_once() -> None:
     """B showed its limit under a plan, and keeps up again: only the time since then counts."""
     rates = learned({}, {"a": behind(500, 90_000), "b": behind(600, 90_000)}, now_ms=NOW_MS)
@@ -108,7 +125,7 @@ def test_reason_for_no_move_names_the_members_whose_capacity_is_assumed() -> Non
     reason = walk.decide().reason or ""
 
     assert "no move: " in reason
-    assert reason.endswith("; member b never had a backlog: lagwise assumes at most 500 records/s")
+    assert reason.endswith("; member b has not shown its limit: lagwise assumes at most 500 records/s")
 
 
 @pytest.mark.parametrize(
