@@ -1,5 +1,6 @@
 """Start the Python of Spark's tasks, with all its imports, before the first batch needs it."""
 
+import atexit
 import logging
 import threading
 from collections.abc import Iterator
@@ -11,10 +12,17 @@ from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
 
+_AWAITED_S = 10.0
+"""For so long a driver that ends waits for the job; without executors it never runs."""
+
 
 def begin(spark: SparkSession) -> None:
     """Run a job without data while the rest of the driver starts, which mostly waits for Kafka and the tables."""
-    threading.Thread(target=_run, args=(spark,), name="warm-up", daemon=True).start()
+    thread = threading.Thread(target=_run, args=(spark,), name="warm-up", daemon=True)
+    thread.start()
+    # Spark logs an error for a task that it cannot start because it ends, after the reason why the driver ends. What is
+    # registered last runs first, so this comes before PySpark ends its JVM.
+    atexit.register(thread.join, _AWAITED_S)
 
 
 def _run(spark: SparkSession) -> None:

@@ -22,6 +22,12 @@ TOPIC, GROUP = "orders", "g"
 _WITHIN_S = 240.0
 pytestmark = pytest.mark.timeout(900)
 
+_FOREIGN = re.compile(
+    r"^-+\nException occurred during processing of request.*?^-+\n", re.DOTALL | re.MULTILINE
+)
+"""PySpark's words about a connection to its accumulators that is not its own: of a client of another test's broker, which
+had that port before."""
+
 
 class Driver:
     """`lagwise run` with tables of its own."""
@@ -146,4 +152,4 @@ def test_one_driver_publishes_for_a_cluster_and_each_other_one_is_told_whose_pla
             finally:
                 for one in begun:
                     one.process.kill()
-    assert not any("Traceback" in one.said for one in begun)
+    assert not any("Traceback" in _FOREIGN.sub("", one.said) for one in begun)
