@@ -52,7 +52,7 @@ class Assignment:
     def complete(cls, group: Group, member: Int32s, *, remarks: tuple[str, ...] = ()) -> "Assignment":
         """Return an assignment that leaves out only partitions without subscribers or eligible members."""
         is_read = group.subscriptions.subscriber_counts() > 0
-        # Of ASSIGNED and NOBODY_SUBSCRIBES; an enum's members are slow to look up, and there are thousands of groups.
+        # 0 is ASSIGNED, 1 NOBODY_SUBSCRIBES: looking up an enum's members is slow, and there are thousands of groups.
         why = group.topics.by_partition((~is_read).astype(np.int8))
         if group.is_constrained():
             why[group.readable() & ~group.placeable()] = Unassigned.NOBODY_TAKES

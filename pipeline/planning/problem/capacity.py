@@ -63,7 +63,9 @@ _TRIED_AFTER_MS = 600_000
 _TRIED_HALF_LIFE_MS = 600_000
 """The half-life once a member has been behind for longer than that."""
 _DOUBLED_IN_MS = 600_000
+"""Time in which what members without a limit are believed to drain doubles, while only one member has shown one."""
 _LIMITS = 2
+"""Members that have shown a limit; from this number on, it is taken to be everybody's."""
 _MOST_TIMES = 16.0
 """A consumer is seldom idle for more than 95 % of its time; without a bound all members would look alike in the end."""
 _FORGOTTEN_AFTER_MS = 7 * 86_400_000
@@ -237,7 +239,7 @@ class _Typical:
 def _times(
     rates: Mapping[str, MemberRate], loads: Mapping[str, Load], *, now_ms: int, behind_ms: int
 ) -> float:
-    """See `_Typical.times`: 1 once two members have shown a limit, which is then taken to be everybody's."""
+    """See `_Typical.times`: 1 once `_LIMITS` members have shown a limit."""
     fastest = max((load.rate for load in loads.values() if not load.is_backlogged), default=0.0)
     # Clearly below what others keep up with, it is the limit of a slow member.
     limits = sum(

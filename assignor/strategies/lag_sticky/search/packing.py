@@ -99,7 +99,7 @@ class DeadlinePacker:
                             return
 
     def _shed(self, exempt: Bools, unowned: Int64s, exempt_s: float) -> Int64s:
-        """What exempt members evict: they miss the deadline, and only shed what would make them later than theirs."""
+        """Partitions that exempt members evict, which would make them later than their own, later deadline."""
         if not exempt.any():
             return np.zeros(0, np.int64)
         later = Deadline(self._problem, self._candidates, unowned, exempt_s)
@@ -124,7 +124,7 @@ class _Packing:
         self._first_evicted: list[int] = []
         self._first_queue: list[tuple[float, int]] = []
         self._light = np.zeros(0, np.int64)
-        # Of the packing in progress.
+        # State of the packing in progress.
         self._bins, self._budget = self._at_first
         self._evicted: set[int] = set()
         self._queue: list[tuple[float, int]] = []

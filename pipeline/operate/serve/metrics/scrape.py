@@ -1,6 +1,7 @@
 """One scrape: the samples of the tables as they are now, coarser if there are too many, written once per version."""
 
 import logging
+import threading
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ class Scraper:
     def __init__(self, tables: Tables, config: Config) -> None:
         self._tables = tables
         self._config = config
+        self._lock = threading.Lock()
         self._page = Newest[tuple[int, ...], Page]()
         self._used: Granularity = config.serve.metrics.granularity
 
@@ -40,8 +42,10 @@ class Scraper:
             MissingTableError: The stream has not made the tables yet.
             StoreError: They cannot be read.
         """
-        found = snapshot(self._tables, COLUMNS)
-        return self._page.of(found.versions, lambda: self._made(found))
+        # A scrape that waits for the page of another one must not come with an older version than that.
+        with self._lock:
+            found = snapshot(self._tables, COLUMNS)
+            return self._page.of(found.versions, lambda: self._made(found))
 
     def _made(self, found: Snapshot) -> Page:
         metrics = self._config.serve.metrics

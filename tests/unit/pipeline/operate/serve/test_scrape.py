@@ -2,13 +2,16 @@
 
 import gzip
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from pipeline.errors import MissingTableError
+from pipeline.operate.serve.metrics import scrape as scraping
 from pipeline.operate.serve.metrics.scrape import Scraper
+from pipeline.operate.serve.snapshot import Snapshot
 from pipeline.tables.stamp import Stamp
 from tests.support.operate.prometheus_text import Scrape, parse
 from tests.support.operate.table_world import World
@@ -120,3 +123,32 @@ def test_newest_batch_is_shown_with_its_clock(world: World, scrape: Callable[...
 
 def test_before_the_first_batch_its_clock_is_unknown(scrape: Callable[..., Scrape]) -> None:
     assert scrape().value("lagwise_last_batch_timestamp_seconds", cluster_name="c") is None
+
+
+def test_older_page_is_not_made_after_a_newer_one(
+    world: World, scraper: Callable[..., Scraper], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.write("partition_lag", {"lag": 5})
+    shared, opening = scraper(), scraping.snapshot
+    pages: list[bytes] = []
+    later = threading.Thread(target=lambda: pages.append(shared.page().plain(b"")))
+
+    def opened(*arguments: Any) -> Snapshot:
+        found = opening(*arguments)
+        if threading.current_thread() is not later:
+            world.replace("partition_lag", {"lag": 9})
+            later.start()
+            # It waits for this scrape. If it did not, it would have its page by then.
+            later.join(0.5)
+        return found
+
+    monkeypatch.setattr(scraping, "snapshot", opened)
+    older = shared.page().plain(b"")
+    later.join()
+
+    labels = {"consumergroup": "billing", "topic": "invoices", "partition": "0"}
+    lags = [parse(page.decode()).value("kafka_consumergroup_lag", **labels) for page in (older, *pages)]
+    assert lags == [5, 9]
+    monkeypatch.setattr(scraping, "snapshot", opening)
+    monkeypatch.delattr(Scraper, "_made")
+    assert shared.page().plain(b"") == pages[0]
