@@ -1,6 +1,6 @@
 """Why a KIP-848 group is not poked, by what the tables or its coordinator say of it.
 
-It imports nothing, so that both the driver's choice (`planning.pokes`) and the poke's process (`kafka.poke`) can.
+It imports nothing, so that both the driver's choice (`planning.life.pokes`) and the poke's process (`kafka.poke`) can.
 """
 
 from typing import Final

@@ -30,7 +30,7 @@ import sys
 from pathlib import Path
 from pipeline.local.embedded.config import KAFKA
 from pipeline.local.jars import resolve, resolve_for_spark
-from pipeline.run.session import PACKAGES
+from pipeline.run.spark.session import PACKAGES
 report = lambda line: print(line, file=sys.stderr)
 resolve_for_spark(PACKAGES, report=report)
 print(resolve(KAFKA, report=report)[0].parent)')

@@ -1,7 +1,7 @@
 """Lag of a partition in records and in seconds, rates, status: rules on arrays, and the step that applies them.
 
 Imports `assignor.model` and Arrow; `step` alone meets the columns of tables. Start with `lags`, which applies `lag`,
-`age`, `status` and `history_turn` to columns, and `logs`; `samples` and `commit_window` are the history that they
+`age`, `status` and `history_turn` to columns, and `logs`; `samples` and `commits` are the history that they
 use. `tables.schemas` defines the columns of a row; `columns` only turns Arrow into arrays.
 
 Example: the log end was 100 at second 0 and 400 at second 30; the group has committed 250. It lags by 150 records.

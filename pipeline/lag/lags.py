@@ -8,9 +8,8 @@ import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools, Floats, Int64s
 from pipeline.arrow_columns import bools, is_set
-from pipeline.lag import commit_window, samples
+from pipeline.lag import samples
 from pipeline.lag.age import lag_age
-from pipeline.lag.at_commit import CLOCK_ERROR_MS, lag_at_commit
 from pipeline.lag.bounded_lists import emptied, entry, rows_of
 from pipeline.lag.columns import (
     differ,
@@ -23,8 +22,10 @@ from pipeline.lag.columns import (
     known_or,
     millis,
 )
-from pipeline.lag.commit_pace import commit_pace
-from pipeline.lag.commit_window import CommitWindow
+from pipeline.lag.commits import window as commit_window
+from pipeline.lag.commits.at_commit import CLOCK_ERROR_MS, lag_at_commit
+from pipeline.lag.commits.pace import commit_pace
+from pipeline.lag.commits.window import CommitWindow
 from pipeline.lag.history_turn import history_turn
 from pipeline.lag.lag import UNKNOWN, difference, lag, raw_lag
 from pipeline.lag.rates import drain_rate

@@ -32,7 +32,7 @@ import numpy as np
 from assignor.model.arrays import Bools, Int8s, Int64s
 from pipeline.lag.age import passage_of
 from pipeline.lag.bounded_lists import entry, rows_of
-from pipeline.lag.commit_window import CommitWindow
+from pipeline.lag.commits.window import CommitWindow
 from pipeline.lag.lag import UNKNOWN
 from pipeline.lag.samples import Samples
 

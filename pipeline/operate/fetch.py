@@ -9,7 +9,7 @@ from pipeline.errors import MissingDependencyError
 from pipeline.local.embedded.config import KAFKA
 from pipeline.local.jars import resolve, resolve_for_spark
 from pipeline.operate.archives import make_archives
-from pipeline.run.session import PACKAGES
+from pipeline.run.spark.session import PACKAGES
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.local import class_data, shipped_code, spark_conf
 from pipeline.local.jars import resolve_for_spark
-from pipeline.run.session import DRIVER_JVM, PACKAGES, shared_classes
+from pipeline.run.spark.session import DRIVER_JVM, PACKAGES, shared_classes
 
 _RUN = Path(__file__).parents[1] / "run"
 _LOG_SETTINGS = _RUN / "log4j2.properties"

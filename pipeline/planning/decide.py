@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from assignor.errors import AssignorError
 from assignor.evaluation.validity import check
-from pipeline.planning import answers, approval, broker_reasons, judge, price, reasons
+from pipeline.planning import broker_reasons, reasons
 from pipeline.planning.broker_groups import (
     has_other_target,
     has_taken,
@@ -21,10 +21,13 @@ from pipeline.planning.broker_groups import (
     seen,
     stuck_members,
 )
+from pipeline.planning.effect import judge, price
+from pipeline.planning.effect.way_back import takes_back, way_back
 from pipeline.planning.eligibility import old_offsets, paused_reason, require_plannable_group, why_old
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
-from pipeline.planning.lifecycle import Action, Sight, advance, ended, expired
-from pipeline.planning.next_state import (
+from pipeline.planning.life import answers, approval
+from pipeline.planning.life.lifecycle import Action, Sight, advance, ended, expired
+from pipeline.planning.life.next_state import (
     on_answers,
     on_judged,
     on_observed,
@@ -43,7 +46,6 @@ from pipeline.planning.progress import PlanProgress, progress_of
 from pipeline.planning.state import GroupState, PlanState
 from pipeline.planning.values import Decision, Published, Sent, Target, Verdict, next_epoch
 from pipeline.planning.verdicts import is_out, judged, must_be_replaced, wanted_verdict
-from pipeline.planning.way_back import way_back
 
 
 def decide(
@@ -157,7 +159,7 @@ def _sent_back(case: Case, state: GroupState) -> Decision | None:
     check(case.group, assignment)
     target = case.target(assignment)
     if case.rules.needs_approval:
-        is_way_home = judge.takes_back(state.plan, case.group, target) is None
+        is_way_home = takes_back(state.plan, case.group, target) is None
         needs_calm = is_way_home and not price.is_expensive(state, now_ms=case.now_ms)
         waiting = approval.proposed(case, state.waiting, target, needs_calm=needs_calm)
         state = replace(state, waiting=waiting)

@@ -110,11 +110,11 @@ class PartitionFacts:
     lag_age_s: Floats
     """Age of the next record to be read."""
     lag_at_commit: Int64s
-    """Records the group was behind when it committed last (`lag.at_commit`)."""
+    """Records the group was behind when it committed last (`lag.commits.at_commit`)."""
     commit_age_s: Floats
     """Seconds from the newest commit, by the coordinator's clock, to `observed_at_ms`; >= 0."""
     commit_interval_s: Floats
-    """Seconds within which commits usually follow one another (`lag.commit_pace`)."""
+    """Seconds within which commits usually follow one another (`lag.commits.pace`)."""
     commit_rate: Floats
     """Records/s from an earlier commit to the newest."""
     commit_span_s: Floats

@@ -3,9 +3,12 @@
 from dataclasses import replace
 
 from assignor.strategies.registry import strategy
-from pipeline.planning import answers, judge, price, reasons
+from pipeline.planning import reasons
+from pipeline.planning.effect import price, waiting
+from pipeline.planning.effect.witnesses import is_needless
 from pipeline.planning.guards import Proposal, guard_against
-from pipeline.planning.next_state import on_confirmed
+from pipeline.planning.life import answers
+from pipeline.planning.life.next_state import on_confirmed
 from pipeline.planning.problem.case import Case
 from pipeline.planning.problem.improvement import NEVER_DRAINS, gain, headroom_lost
 from pipeline.planning.problem.steps import evens_counts, moves_of
@@ -107,9 +110,9 @@ def _guard(case: Case, state: GroupState, target: Target) -> str | None:
         lag_s=case.lag_s,
         headroom_lost=headroom_lost(group, group.owner, target.assignment.member),
     )
-    why = judge.why_waits(plan, case.seen)
-    if why is None and judge.is_needless(case.seen, plan, target.assignment.member):
-        why = judge.why_needless_waits(state, case.rules.guards, now_ms=case.now_ms)
+    why = waiting.why_waits(plan, case.seen)
+    if why is None and is_needless(case.seen, plan, target.assignment.member):
+        why = waiting.why_needless_waits(state, case.rules.guards, now_ms=case.now_ms)
     if why is not None:
         return why
     why = price.why_waits(state, case, target.assignment.member)

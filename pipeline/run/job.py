@@ -48,16 +48,16 @@ from pipeline.run.assembly import (
 )
 from pipeline.run.batch.plans import record_left_decisions, why_unpublishable
 from pipeline.run.batch.steps import run
-from pipeline.run.catalog import register_tables
 from pipeline.run.driver import Driver, ReadProgress
-from pipeline.run.executors import ExecutorWatch
 from pipeline.run.health.listener import SparkListener
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.health.port import HealthPort
 from pipeline.run.memory import recall
 from pipeline.run.offsets_watch import OffsetsWatch
 from pipeline.run.replay import ReplayContext
-from pipeline.run.session import (
+from pipeline.run.spark.catalog import register_tables
+from pipeline.run.spark.executors import ExecutorWatch
+from pipeline.run.spark.session import (
     PACKAGES,
     attempts_of_tasks,
     build_session,

@@ -15,7 +15,7 @@ from pipeline.config.load import load
 from pipeline.errors import FencedError, PipelineError
 from pipeline.logs import configure
 from pipeline.run.job import Job
-from pipeline.run.session import is_driver_of_yarn
+from pipeline.run.spark.session import is_driver_of_yarn
 
 INCOMPLETE = 3
 FENCED = 4

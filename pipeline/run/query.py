@@ -24,8 +24,8 @@ from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.opening import Outage
 from pipeline.run.batch.steps import Done, Outcome
 from pipeline.run.driver import Driver
-from pipeline.run.executors import ExecutorWatch, kill_source
 from pipeline.run.health.monitor import BatchFigures
+from pipeline.run.spark.executors import ExecutorWatch, kill_source
 from pipeline.run.storage_wait import StorageWait
 from pipeline.source.datasource import FORMAT, LagwiseSource
 from pipeline.tables.storage import trouble_of

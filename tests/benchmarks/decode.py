@@ -18,7 +18,7 @@ from pipeline.decode.offset_columns import decode_offset_commits, last_per_key
 from pipeline.decode.step import Decoder
 from pipeline.kafka.sources.records.taking import RECORDS
 from pipeline.local.jars import resolve_for_spark
-from pipeline.run.session import PACKAGES, build_session
+from pipeline.run.spark.session import PACKAGES, build_session
 from pipeline.source.datasource import FORMAT, LagwiseSource
 from tests.benchmarks.timing import repeat
 from tests.support.brokers.broker import (

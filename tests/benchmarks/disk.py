@@ -24,7 +24,7 @@ from pipeline.run.batch.plans import make_plans, publish_plans, record_decisions
 from pipeline.run.batch.quarantine import store_quarantine
 from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.run.driver import Driver
-from pipeline.run.session import PACKAGES, build_session
+from pipeline.run.spark.session import PACKAGES, build_session
 from pipeline.source.summary import Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES, Table

@@ -27,7 +27,7 @@ from pipeline.operate.demo.folder import TEMPLATE
 from pipeline.operate.demo.moves import Move, MovesReader
 from pipeline.operate.demo.processes.launcher import Processes, create_stream_topics
 from pipeline.operate.demo.scenario import BESIDE, PAIRED, PHASE_S, Group, Scenario
-from pipeline.run.session import PACKAGES
+from pipeline.run.spark.session import PACKAGES
 from pipeline.tables.reading import Tables
 from tests.benchmarks.follow_ruler import BEHIND_S, Measured, Ruler
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.local.embedded.config import KAFKA
 from pipeline.local.java import find_java
-from pipeline.run.session import PACKAGES
+from pipeline.run.spark.session import PACKAGES
 
 _ROOT = Path(__file__).parents[2]
 _PYTHON_PACKAGES = ("pyspark", "delta-spark", "deltalake", "confluent-kafka", "numpy", "pyarrow")

@@ -20,7 +20,7 @@ from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import PlanSettings
 from pipeline.planning.values import Published
 from pipeline.run.batch.decisions import decide_all
-from pipeline.run.session import PACKAGES, build_session
+from pipeline.run.spark.session import PACKAGES, build_session
 from pipeline.tables.creation import create_tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store

@@ -30,7 +30,7 @@ exec "$3" -m tests.deploy.contained "$1/bin/lagwise" "$1/cache" "$2"
 _FIND_ARCHIVE = """
 from pipeline.local import class_data
 from pipeline.local.jars import resolve_for_spark
-from pipeline.run.session import PACKAGES
+from pipeline.run.spark.session import PACKAGES
 print(class_data.found(class_data.archive("spark", class_data.spark_class_path(resolve_for_spark(PACKAGES)))))
 """
 

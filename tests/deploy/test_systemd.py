@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.config.load import load
-from pipeline.operate.serve.connections import Connections
+from pipeline.operate.serve.listener.connections import Connections
 from tests.deploy.chart import ROOT
 from tests.deploy.tools import said, system_tool
 

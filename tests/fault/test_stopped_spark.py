@@ -17,7 +17,7 @@ _STOPPED_S = 7
 _CODE = """
 import sys
 from pipeline.local.jars import resolve_for_spark
-from pipeline.run.session import PACKAGES, build_session
+from pipeline.run.spark.session import PACKAGES, build_session
 
 # Spark's own limits are two minutes.
 spark = build_session(

@@ -18,7 +18,7 @@ from pipeline.tables.reading import Tables
 from tests.support.job.forgetting import ForgetfulJob, State, forgetful_job
 
 ATTEMPTS = 4
-"""Of a task, see `run.session`."""
+"""Of a task, see `run.spark.session`."""
 QUERIES = 3
 """Ends in a row that end the driver."""
 FOR_EVER = 1_000

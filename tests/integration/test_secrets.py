@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.local.embedded.config import free_ports
 from pipeline.local.jars import resolve_for_spark
-from pipeline.run.session import PACKAGES, build_session
+from pipeline.run.spark.session import PACKAGES, build_session
 from pipeline.source.datasource import LagwiseSource
 from tests.support.brokers.broker import create_offsets_topic, small_broker
 from tests.support.brokers.inject import commit_record, inject

@@ -10,7 +10,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from pipeline.local.jars import resolve_for_spark
-from pipeline.run.session import PACKAGES, build_session
+from pipeline.run.spark.session import PACKAGES, build_session
 from pipeline.source.datasource import LagwiseSource
 from tests.support.brokers.broker import create_offsets_topic, create_topics, produce, small_broker
 from tests.support.brokers.inject import commit_record, inject

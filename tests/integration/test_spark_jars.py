@@ -12,13 +12,13 @@ from pipeline.local import class_data
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.embedded.config import KAFKA
 from pipeline.local.jars import resolve, resolve_for_spark
-from pipeline.run.session import PACKAGES
+from pipeline.run.spark.session import PACKAGES
 
 # A process of its own: the class path of a Java process cannot change, and other tests have theirs.
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from pipeline.run.session import build_session
+from pipeline.run.spark.session import build_session
 table, *jars = json.loads(sys.argv[1])
 spark = build_session({"spark.master": "local[1]"}, jars=tuple(map(Path, jars)))
 rows = spark.range(3)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.run.session import DRIVER_JVM
+from pipeline.run.spark.session import DRIVER_JVM
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.local.jars import resolve_for_spark
-from pipeline.run.session import PACKAGES, build_session
+from pipeline.run.spark.session import PACKAGES, build_session
 
 # `collect` answers in the machine's own time zone.
 os.environ["TZ"] = "UTC"

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from pipeline.config.model import TablesConfig
 from pipeline.errors import ConfigError
-from pipeline.run import catalog
-from pipeline.run.catalog import register_tables
+from pipeline.run.spark import catalog
+from pipeline.run.spark.catalog import register_tables
 from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES
 

@@ -20,8 +20,8 @@ from pipeline.operate.cli.locations import (
 from pipeline.operate.output import note
 from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.clusters import Deployment
+from pipeline.operate.serve.listener.server import serve as answer
 from pipeline.operate.serve.orders import Desk, why_too_short
-from pipeline.operate.serve.server import serve as answer
 from pipeline.tables.reading import Tables
 
 

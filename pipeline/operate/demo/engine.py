@@ -13,7 +13,7 @@ from pipeline.config.secret_values import resolve
 from pipeline.operate.background import in_background
 from pipeline.run.job import Job
 from pipeline.run.query import Report
-from pipeline.run.session import build_session
+from pipeline.run.spark.session import build_session
 
 _STOPPED_WITHIN_S = 30.0
 _JVM_GONE_WITHIN_S = 5.0

@@ -32,7 +32,7 @@ from pipeline.operate.demo.snapshot import Snapshot, read_snapshot
 from pipeline.operate.demo.views.lines import Lines
 from pipeline.operate.demo.views.live import Screen
 from pipeline.run.query import Report
-from pipeline.run.session import PACKAGES
+from pipeline.run.spark.session import PACKAGES
 from pipeline.tables.reading import Tables
 
 _LOOK_EVERY_S = 0.2

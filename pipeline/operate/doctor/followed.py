@@ -9,9 +9,9 @@ from pipeline.operate.doctor.evidence import GroupEvidence
 from pipeline.operate.doctor.facts import facts_of, names_of, plan_of
 from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.output import plain, span_text
-from pipeline.planning.answers import accepting, answered, follows_within_generation
 from pipeline.planning.broker_groups import has_taken
 from pipeline.planning.facts import AckFacts, GroupFacts
+from pipeline.planning.life.answers import accepting, answered, follows_within_generation
 from pipeline.planning.state import PlanState
 
 _FOLLOW = (

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pipeline.operate.doctor.effect import judged
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
 from pipeline.operate.doctor.facts import facts_of, plan_of
 from pipeline.operate.doctor.finding import Figures, Finding, Level
@@ -13,6 +12,7 @@ from pipeline.planning import reasons
 from pipeline.planning.broker_groups import is_on_its_way
 from pipeline.planning.eligibility import why_not_plannable
 from pipeline.planning.rows.causes import cause_of, guard_of
+from pipeline.planning.state import from_json
 from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
 
 _INTERVALS_UNTIL_OLD = 3
@@ -52,7 +52,7 @@ def planned_itself(group: GroupEvidence) -> Iterator[Finding]:
         yield from _undecided(figures, now)
     else:
         yield from _decided(group, group.decision, now)
-        yield from judged(group, group.decision)
+        yield from _judged(group, group.decision)
         if now is not None and not _is_same(now, group.decision["reason"]):
             cause, todo = _halves(now)
             yield figures.finding(_level(now), f"the next decision will be to abstain: {cause}", todo)
@@ -175,3 +175,32 @@ def _halves(reason: str) -> tuple[str, str | None]:
     """The cause in a reason, and what to do."""
     cause, _, todo = reason.partition("; ")
     return cause, plain(todo) if todo else None
+
+
+def _judged(group: GroupEvidence, decision: Row) -> Iterator[Finding]:
+    """The effect of the newest plan, once it is judged, and the probation that the group is on."""
+    figures = group.figures("planned", "plan_state", decision["updated_at"])
+    plan, effect, why = decision["plan"], decision["plan_effect"], plain(decision["plan_effect_why"])
+    if plan is not None and effect == "hurt":
+        yield figures.finding(
+            "note",
+            f"plan epoch {plan['epoch']} hurt: {why}",
+            "nothing: it is taken back once, as pins, pause and approval allow",
+        )
+    elif plan is not None and effect == "helped":
+        yield figures.finding("ok", f"plan epoch {plan['epoch']} helped: {why}")
+    if _is_on_probation(group, decision):
+        hurts = from_json(decision["state"]).hurts
+        plans = "a plan" if hurts <= 1 else f"{hurts} plans"
+        yield figures.about("plans").finding(
+            "note",
+            f"the group gets no plan before {plain(decision['probation_until'])}: it is on probation, since {plans} "
+            "hurt it",
+            f"`lagwise recommendations --group {plain(group.group_id)} --detail` shows the plan and its effect; "
+            f"`lagwise resume {plain(group.group_id)}` ends the probation",
+        )
+
+
+def _is_on_probation(group: GroupEvidence, decision: Row) -> bool:
+    until = decision["probation_until"]
+    return until is not None and bool(until > group.stream.now)

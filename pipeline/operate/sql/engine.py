@@ -28,7 +28,7 @@ from pipeline.operate.sql.plans import refuse_actions
 from pipeline.operate.sql.statements import names_in, refuse_writes
 from pipeline.operate.sql.words import FailedError, in_words
 from pipeline.operate.sql.worker import Worker, result_of
-from pipeline.run.session import PACKAGES, start_session
+from pipeline.run.spark.session import PACKAGES, start_session
 from pipeline.tables.catalog import register
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES

@@ -7,7 +7,7 @@ is evidence that a member has fallen behind, or that it stands still.
 import numpy as np
 
 from assignor.model.arrays import Floats, Int64s
-from pipeline.lag.at_commit import clock_error_records
+from pipeline.lag.commits.at_commit import clock_error_records
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning.facts import PartitionFacts
 

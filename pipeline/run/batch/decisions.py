@@ -10,7 +10,7 @@ from pipeline.arrow_stream import unpacked
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import DECIDED_ARROW, PlanSettings
 from pipeline.run.driver import Driver
-from pipeline.run.session import attempts_of_tasks
+from pipeline.run.spark.session import attempts_of_tasks
 from pipeline.run.tasks.deciding import DECIDED, READS, DecidingTask, share
 from pipeline.tables.store import Store
 

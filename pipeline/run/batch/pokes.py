@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 from assignor.errors import DecodeError
 from assignor.protocol.control import decode
 from pipeline.clock import now_ms
+from pipeline.planning.life.pokes import GROUP_COLUMNS, is_for_broker, readers, why_not
 from pipeline.planning.memory import PlanRecord
-from pipeline.planning.pokes import GROUP_COLUMNS, is_for_broker, readers, why_not
 from pipeline.publish.pokes import Poke
 from pipeline.run.driver import Services
 

@@ -9,9 +9,9 @@ import numpy as np
 from assignor.model.arrays import Bools, Floats, Int64s
 from pipeline.config.model import RatesConfig
 from pipeline.lag.age import lag_age
-from pipeline.lag.at_commit import lag_at_commit
-from pipeline.lag.commit_pace import CommitPace, commit_pace
-from pipeline.lag.commit_window import append_commit
+from pipeline.lag.commits.at_commit import lag_at_commit
+from pipeline.lag.commits.pace import CommitPace, commit_pace
+from pipeline.lag.commits.window import append_commit
 from pipeline.lag.lag import UNKNOWN, difference, lag
 from pipeline.lag.rates import arrival_rate, drain_rate
 from pipeline.lag.readable import readable_offset

@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from assignor.model.arrays import Int64s
-from pipeline.lag import commit_window, samples
-from pipeline.lag.commit_window import CommitWindow
+from pipeline.lag import samples
+from pipeline.lag.commits import window as commit_window
+from pipeline.lag.commits.window import CommitWindow
 from pipeline.lag.lag import UNKNOWN
 from pipeline.lag.samples import Samples
 

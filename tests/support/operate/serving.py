@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from pipeline.operate.serve.connections import Connection, Connections
+from pipeline.operate.serve.listener.connections import Connection, Connections
 
 _CODE = """
 import sys

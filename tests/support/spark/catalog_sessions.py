@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from pipeline.config.model import TablesConfig
 from pipeline.local.jars import resolve_for_spark
 from pipeline.logs import configure
-from pipeline.run.catalog import register_tables
-from pipeline.run.session import PACKAGES, build_session
+from pipeline.run.spark.catalog import register_tables
+from pipeline.run.spark.session import PACKAGES, build_session
 
 _OF_METASTORE = "spark.hadoop.hive.metastore.uris"
 

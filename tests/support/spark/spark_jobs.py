@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 
 _WARM_UP = "start the Python of tasks"
-"""See `pipeline.run.warm_up`; it may still run when the first test does."""
+"""See `pipeline.run.spark.warm_up`; it may still run when the first test does."""
 
 
 class SparkJob(NamedTuple):

@@ -14,7 +14,7 @@ from pipeline.config.load import load
 from pipeline.errors import ConfigError
 from pipeline.operate.demo.processes.child import stop_with_parent
 from pipeline.operate.serve.app import build_app
-from pipeline.operate.serve.server import serve
+from pipeline.operate.serve.listener.server import serve
 from pipeline.tables.reading import Tables
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from pipeline.lag.at_commit import CLOCK_ERROR_MS
+from pipeline.lag.commits.at_commit import CLOCK_ERROR_MS
 from pipeline.lag.samples import RING_SIZE
 from pipeline.lag.status import MIN_SPAN_MS
 from tests.support.job.measures import Commit, Sample

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.lag.at_commit import lag_at_commit
+from pipeline.lag.commits.at_commit import lag_at_commit
 from tests.property.pipeline.lag import oracles
 from tests.support.job.measures import Sample, ints, plain, rings
 

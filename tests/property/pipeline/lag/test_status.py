@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.lag.commit_window import WINDOW_SIZE, append_commit
+from pipeline.lag.commits.window import WINDOW_SIZE, append_commit
 from pipeline.lag.status import STATUS_NAMES, Offsets, judge
 from tests.property.pipeline.lag import oracles
 from tests.support.job.measures import Commit, Sample, ints, no_commits, rings, window_rows, windows

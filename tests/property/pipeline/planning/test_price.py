@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.planning import price
+from pipeline.planning.effect import price
 from pipeline.planning.state import FRESH, GroupState
 from tests.support.planning.facts import NOW_MS
 from tests.unit.pipeline.planning.test_price import AFTER, BEFORE, TO_B, case_of

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from assignor.model.arrays import Int64s
-from pipeline.lag import commit_window, samples
-from pipeline.lag.at_commit import CLOCK_ERROR_MS, lag_at_commit, log_end_at
-from pipeline.lag.commit_pace import CommitPace, commit_pace
+from pipeline.lag import samples
+from pipeline.lag.commits import window as commit_window
+from pipeline.lag.commits.at_commit import CLOCK_ERROR_MS, lag_at_commit, log_end_at
+from pipeline.lag.commits.pace import CommitPace, commit_pace
 from pipeline.lag.lag import UNKNOWN
 from tests.support.job.measures import no_commits, no_samples
 

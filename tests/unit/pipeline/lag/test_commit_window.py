@@ -1,7 +1,7 @@
 import numpy as np
 
-from pipeline.lag import commit_window
-from pipeline.lag.commit_window import WINDOW_SIZE, CommitWindow, append_commit
+from pipeline.lag.commits import window as commit_window
+from pipeline.lag.commits.window import WINDOW_SIZE, CommitWindow, append_commit
 from tests.support.job.measures import Commit, ints, no_commits, window_rows, windows
 
 

@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from pipeline.lag.at_commit import CLOCK_ERROR_MS
+from pipeline.lag.commits.at_commit import CLOCK_ERROR_MS
 from tests.support.groups.commit_world import Consumer, Seen, lived
 
 TRIGGERS_S = (10, 30)

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.errors import ConfigError
 from pipeline.operate.submit import Brought, submission
-from pipeline.run.session import DRIVER_JVM
+from pipeline.run.spark.session import DRIVER_JVM
 
 BROUGHT = Brought(
     code=Path("/cache/lagwise.zip"),

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from assignor.protocol.commands import Approval
-from pipeline.planning.approval import WaitingSight, observe
 from pipeline.planning.facts import AckFacts
-from pipeline.planning.lifecycle import TABLE, Action, Event, Phase
+from pipeline.planning.life.approval import WaitingSight, observe
+from pipeline.planning.life.lifecycle import TABLE, Action, Event, Phase
 from pipeline.planning.state import WaitingPlan
 from pipeline.planning.values import Decision, Target
 from tests.support.planning.facts import NOW_MS, RULES

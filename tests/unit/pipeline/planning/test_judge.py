@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from assignor.protocol.commands import Approval
-from pipeline.planning.judge import is_pending, is_working
-from pipeline.planning.next_state import on_judged
+from pipeline.planning.effect.waiting import is_pending, is_working
+from pipeline.planning.life.next_state import on_judged
 from pipeline.planning.state import FRESH, GroupState, PlanState, Witness
 from pipeline.planning.values import Decision
 from tests.support.planning.facts import NO_GUARDS, RULES

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from assignor.model.assignment import Assignment
-from pipeline.planning.lifecycle import TABLE, Action, Event, Phase, Sight, advance, observe, phase_of
+from pipeline.planning.life.lifecycle import TABLE, Action, Event, Phase, Sight, advance, observe, phase_of
 from pipeline.planning.progress import PlanProgress
 from pipeline.planning.state import PlanState
 

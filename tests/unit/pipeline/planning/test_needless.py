@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.planning.judge import is_needless, why_needless_waits
-from pipeline.planning.next_state import on_judged, on_orders
+from pipeline.planning.effect.waiting import why_needless_waits
+from pipeline.planning.effect.witnesses import is_needless
+from pipeline.planning.life.next_state import on_judged, on_orders
 from pipeline.planning.state import FRESH, GroupState, PlanState, Witness
 from tests.benchmarks.worlds.commits import every
 from tests.benchmarks.worlds.defects import raw_lag

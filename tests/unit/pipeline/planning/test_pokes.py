@@ -6,7 +6,7 @@ import pytest
 
 from assignor.protocol.control import decode
 from pipeline import poke_reasons
-from pipeline.planning import pokes
+from pipeline.planning.life import pokes
 from tests.support.planning.broker_walk import BrokerWalk
 from tests.support.planning.facts import NOW_MS
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.planning import price
+from pipeline.planning.effect import price
 from pipeline.planning.problem.case import Case
 from pipeline.planning.problem.group import to_problem
 from pipeline.planning.problem.measured import measured

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from pipeline.planning.next_state import on_judged
+from pipeline.planning.life.next_state import on_judged
 from pipeline.planning.rows.row_of_decision import to_row
 from pipeline.planning.state import FRESH, PlanState, Witness, from_json, to_json
 from pipeline.planning.values import Decision

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.run import executors as module
-from pipeline.run.executors import ExecutorWatch, kill_source
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.query import watch
+from pipeline.run.spark import executors as module
+from pipeline.run.spark.executors import ExecutorWatch, kill_source
 
 
 class Cluster:

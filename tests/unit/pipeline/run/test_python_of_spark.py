@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import ConfigError
-from pipeline.run.python_of_spark import provide
+from pipeline.run.spark.python_of_spark import provide
 
 SENT = "./environment/bin/python"
 

@@ -8,8 +8,8 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from pipeline.errors import MissingDependencyError
-from pipeline.run import session
-from pipeline.run.session import build_session, has_ended, is_driver_of_yarn, master_of, properties
+from pipeline.run.spark import session
+from pipeline.run.spark.session import build_session, has_ended, is_driver_of_yarn, master_of, properties
 
 
 def test_what_was_given_to_spark_submit_wins_over_a_default() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.run.executors import workers_of
+from pipeline.run.spark.executors import workers_of
 
 RECORDED: dict[str, Any] = json.loads(
     (Path(__file__).parents[3] / "data" / "spark-master-4.2.json").read_text(encoding="utf-8")

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pipeline.operate.serve import connections
-from pipeline.operate.serve.connections import REQUEST_WITHIN_S
+from pipeline.operate.serve.listener import connections
+from pipeline.operate.serve.listener.connections import REQUEST_WITHIN_S
 from tests.support.operate.serving import Serving, get, serving, serving_app
 from tests.support.operate.table_world import World
 from tests.support.waiting import wait_until

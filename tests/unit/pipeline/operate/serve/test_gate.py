@@ -12,9 +12,9 @@ from pipeline.config.model import Config, ServeConfig
 from pipeline.errors import ConfigError
 from pipeline.operate.cli.serve import read_token_of
 from pipeline.operate.serve.app import build_app
+from pipeline.operate.serve.listener.seldom import Seldom
 from pipeline.operate.serve.orders import Desk
 from pipeline.operate.serve.rate import Rate
-from pipeline.operate.serve.seldom import Seldom
 from pipeline.tables.reading import Tables
 from tests.support.operate.asgi import ask
 from tests.support.operate.table_world import World

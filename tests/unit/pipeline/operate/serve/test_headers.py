@@ -10,8 +10,8 @@ import pytest
 from starlette.routing import Route
 
 from pipeline.config.model import Config
-from pipeline.operate.serve import connections
 from pipeline.operate.serve.app import build_app
+from pipeline.operate.serve.listener import connections
 from pipeline.operate.serve.orders import MOST_ORDERS, Desk
 from pipeline.operate.serve.responses import SafeHeaders
 from pipeline.tables.reading import Tables

@@ -141,7 +141,7 @@ def test_port_that_is_taken_is_named(world: World) -> None:
 
 @pytest.mark.parametrize("package", ["uvicorn", "starlette"])
 def test_missing_extra_is_named(world: World, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    server = ("pipeline.operate.serve.server", "pipeline.operate.serve.app")
+    server = ("pipeline.operate.serve.listener.server", "pipeline.operate.serve.app")
     for name in ("pipeline.operate.cli.serve", *server):
         monkeypatch.delitem(sys.modules, name, raising=False)
     for name in [one for one in sys.modules if one.partition(".")[0] == package]:

@@ -12,7 +12,7 @@ from assignor.errors import AssignorError
 from assignor.protocol.commands import Approval, Orders
 from assignor.protocol.instants import format_instant
 from pipeline.planning import reasons
-from pipeline.planning.lifecycle import TABLE, Action, Event, Phase
+from pipeline.planning.life.lifecycle import TABLE, Action, Event, Phase
 from pipeline.planning.problem.case import Case
 from pipeline.planning.progress import assignment_of
 from pipeline.planning.state import GroupState, WaitingPlan

@@ -7,6 +7,8 @@ given them, unless that would make a member busy. If moves are expensive (`price
 out, so they return as soon as that makes no member busier than the busiest is now.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from assignor.evaluation.drain.time import sums_held
@@ -14,7 +16,9 @@ from assignor.model.arrays import Bools, Int32s
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies.registry import strategy
-from pipeline.planning import judge, price, reasons
+from pipeline.planning import reasons
+from pipeline.planning.effect import price
+from pipeline.planning.effect.waiting import is_pending
 from pipeline.planning.guards import pauses
 from pipeline.planning.problem.case import Case
 from pipeline.planning.problem.fixed import barred
@@ -81,9 +85,9 @@ def way_back(case: Case, state: GroupState) -> Assignment | None:
         return None
     stays, is_closed = fixed_now(case, state)
     if plan.effect == "hurt" and state.rebalanced_at_ms <= plan.effect_at_ms:
-        undone = judge.undone(case.group, plan, stays=stays, is_closed=is_closed)
-        if undone is not None:
-            return undone
+        given_back = undone(case.group, plan, stays=stays, is_closed=is_closed)
+        if given_back is not None:
+            return given_back
     return _brought_home(case, state, plan, stays, is_closed) if _is_over(case, state, plan) else None
 
 
@@ -96,7 +100,7 @@ def _is_over(case: Case, state: GroupState, plan: PlanState) -> bool:
     if not chosen.reads_lag or chosen.joins:
         return False
     # One that members refuse, or do not take, is not published again and again.
-    is_settled = plan.status == "applied" and not judge.is_pending(plan)
+    is_settled = plan.status == "applied" and not is_pending(plan)
     is_forgiven = plan.status == "partly" and case.now_ms - plan.status_at_ms >= _AGAIN_MS
     return (is_settled or is_forgiven) and next(
         pauses(case.rules.guards, state, now_ms=case.now_ms), None
@@ -165,3 +169,36 @@ def _home(state: GroupState, group: Group) -> Int32s:
 
 def _ranges(group: Group, member: Int32s) -> Ranges:
     return {name: topics for name, topics in ranges_by_member(group, member).items() if topics}
+
+
+def undone(group: Group, plan: PlanState, *, stays: Bools, is_closed: Bools) -> Assignment | None:
+    """The group with the plan's moves undone; None if not all of them can be, or none is left.
+
+    Undoing half of a swap would load a member with both halves.
+
+    Args:
+        group: The group as it is now.
+        plan: The newest plan.
+        stays: P entries: whether the partition must not move now.
+        is_closed: N entries: whether the member must not get partitions now.
+    """
+    if plan.effect != "hurt":
+        return None
+    back = former_members_of(group, plan.undo)
+    is_given_back = (
+        (back >= 0) & (group.owner == former_members_of(group, plan.target)) & (group.owner != back)
+    )
+    may_read = group.subscriptions.allows(group.topics.topic_of, np.maximum(back, 0))
+    if not is_given_back.any() or (is_given_back & (stays | is_closed[back] | ~may_read)).any():
+        return None
+    whole = Assignment.complete(group, np.where(is_given_back, back, group.owner).astype(np.int32))
+    return replace(whole, remarks=(reasons.taken_back(plan.epoch, plan.effect_why or ""),))
+
+
+def takes_back(plan: PlanState | None, group: Group, target: Target) -> int | None:
+    """Epoch of the plan that hurt, if the target gives back what that moved and does nothing else."""
+    if plan is None or plan.effect != "hurt":
+        return None
+    back, member = former_members_of(group, plan.undo), target.assignment.member
+    moved = member != group.owner
+    return plan.epoch if moved.any() and bool((member == back)[moved].all()) else None

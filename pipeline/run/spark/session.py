@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pipeline.config.places import is_local
 from pipeline.errors import MissingDependencyError
 from pipeline.local import class_data
-from pipeline.run import python_of_spark, warm_up
+from pipeline.run.spark import python_of_spark, warm_up
 
 _SPARKS = ("4.0", "4.1", "4.2")
 """Versions of Spark that lagwise runs on; Delta has an artifact for each."""
@@ -76,7 +76,7 @@ _OF_THIS_COMMAND = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     # On a cluster its module would have to be where the executors start Python, before any code was shipped there.
-    "spark.python.daemon.module": "pipeline.run.worker_daemon",
+    "spark.python.daemon.module": "pipeline.run.spark.worker_daemon",
 }
 DRIVER_JVM = (
     # Otherwise a thread of Spark's dies, and the batch waits for ever for what it was to fetch.

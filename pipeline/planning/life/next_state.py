@@ -7,17 +7,17 @@ import numpy as np
 
 from assignor.model.arrays import Bools
 from assignor.protocol.commands import Orders
-from pipeline.lag.at_commit import clock_error_records
+from pipeline.lag.commits.at_commit import clock_error_records
+from pipeline.planning.effect.price import with_takers
+from pipeline.planning.effect.way_back import goes_home, home_after, takes_back
+from pipeline.planning.effect.witnesses import watched
 from pipeline.planning.guards import LEAST_PAUSE_MS, Guards
-from pipeline.planning.judge import takes_back, watched
-from pipeline.planning.price import with_takers
 from pipeline.planning.problem.fixed import DAY_MS
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.progress import PlanProgress, left_of
 from pipeline.planning.record import ranges_of
 from pipeline.planning.state import UNSEEN_MS, GroupState, PlanState, partition_key
 from pipeline.planning.values import Move, Publication, Target
-from pipeline.planning.way_back import goes_home, home_after
 
 _LEFT = 0.05
 """A backlog is gone when only this share of it is left, or what clocks may make of nothing."""

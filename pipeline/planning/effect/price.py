@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from assignor.model.arrays import Bools, Int32s
-from pipeline.lag.at_commit import clock_error_records
+from pipeline.lag.commits.at_commit import clock_error_records
 from pipeline.planning import reasons
 from pipeline.planning.problem.case import Case
 from pipeline.planning.problem.load import BACKLOG_S

@@ -16,8 +16,8 @@ from starlette.types import ASGIApp
 
 from pipeline.config.model import ServeConfig
 from pipeline.errors import ConfigError
-from pipeline.operate.serve.connections import BACKLOG, MOST_HEAD_BYTES, Connection, Connections
-from pipeline.operate.serve.seldom import seldom_warnings
+from pipeline.operate.serve.listener.connections import BACKLOG, MOST_HEAD_BYTES, Connection, Connections
+from pipeline.operate.serve.listener.seldom import seldom_warnings
 
 log = logging.getLogger(__name__)
 

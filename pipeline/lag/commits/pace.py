@@ -11,7 +11,7 @@ import numpy as np
 
 from assignor.model.arrays import Bools, Floats, Int64s
 from pipeline.lag.bounded_lists import entry
-from pipeline.lag.commit_window import CommitWindow
+from pipeline.lag.commits.window import CommitWindow
 from pipeline.lag.lag import UNKNOWN
 
 _LEAST_GAPS: Final = 3

@@ -1,0 +1,1 @@
+"""What commits show: lag when they were made, their window, and their pace."""
