@@ -119,6 +119,7 @@ def _watched(taker: Taker, case: Case, name: str) -> Taker | float | None:
     held = case.group.owner == case.group.member_ids.index(name)
     lag, drained, arriving = seen.lag_of(held), seen.drained_by(held), float(seen.arriving[held].sum())
     if lag is None or drained is None:
+        # Unknown progress shows neither that it is slow nor that it has recovered.
         return taker
     is_behind = lag - taker.lag > float(clock_error_records(arriving))
     is_faster = taker.slow_ms > 0 and drained >= _FASTER * taker.read * 1000 / taker.slow_ms
@@ -132,6 +133,11 @@ def _watched(taker: Taker, case: Case, name: str) -> Taker | float | None:
     if not taker.slow_ms:
         # It was not behind at any commit, whatever it has paid. The time until it is behind counts.
         return taker if case.now_ms - taker.since_ms < _WATCHED_MS else None
+    return _price_s(taker, case, name, arriving=arriving, drained=drained)
+
+
+def _price_s(taker: Taker, case: Case, name: str, *, arriving: float, drained: float) -> float | None:
+    """What the taker would have read while it was slow, in seconds of what it was given; None if that was little."""
     if taker.given < _LEAST_SHARE * taker.arriving:
         return None
     # Optimism is no evidence, and where partitions have costs, speed is not in records.

@@ -70,7 +70,6 @@ def to_problem(
     rates = learned(state.rates, loads, now_ms=now_ms)
     arriving = np.fmax(partitions.arrival_rate, 0.0)
     cost = record_costs([rates[name] for name in names], topics, arriving)
-    weight: float | Floats = 1.0 if cost is None else cost
     behind_ms = max((now_ms - at_ms for at_ms in state.behind_since(now_ms).values()), default=0)
     if cost is None:
         beliefs = believed(rates, loads, now_ms=now_ms, behind_ms=behind_ms)
@@ -78,7 +77,8 @@ def to_problem(
         shown = {name: shown_in_work(rates[name], topics, arriving, cost) for name in names}
         worked = in_work(loads, held, np.fmax(partitions.drain_rate, 0.0) * cost, behind * cost)
         beliefs = believed(shown, worked, now_ms=now_ms, behind_ms=behind_ms)
-    ids = [member.member_id for member in facts.members]
+    weight: float | Floats = 1.0 if cost is None else cost
+    id_of = {name: member.member_id for name, member in zip(names, facts.members, strict=True)}
     problem = Problem(
         group=build_group(
             topics=topics,
@@ -88,16 +88,16 @@ def to_problem(
         ),
         backlog=behind,
         cost=cost,
-        beliefs=dict(zip(ids, beliefs, strict=True)) if beliefs else {},
+        beliefs=dict(zip(id_of.values(), beliefs, strict=True)) if beliefs else {},
         standing=frozenset(
-            member_id
-            for member_id, name in zip(ids, names, strict=True)
-            if loads[name].stands_still and not is_given_up(rates[name], now_ms=now_ms)
+            id_of[name]
+            for name, load in loads.items()
+            if load.stands_still and not is_given_up(rates[name], now_ms=now_ms)
         ),
         resumed=frozenset(
-            member_id
-            for member_id, name in zip(ids, names, strict=True)
-            if not loads[name].stands_still and name in state.rates and state.rates[name].still_since_ms
+            id_of[name]
+            for name, load in loads.items()
+            if not load.stands_still and name in state.rates and state.rates[name].still_since_ms
         ),
     )
     return problem, replace(state, rates=rates)

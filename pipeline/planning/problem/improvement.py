@@ -7,7 +7,7 @@ import numpy as np
 from assignor.evaluation.drain.cost import CostModel
 from assignor.evaluation.drain.hopeless import hopeless, lost_members, never_drains
 from assignor.evaluation.drain.time import member_drain_s, sums_held
-from assignor.model.arrays import Floats, Int32s
+from assignor.model.arrays import Bools, Floats, Int32s
 from assignor.model.group import Group
 
 NEVER_DRAINS = -math.inf
@@ -63,21 +63,29 @@ def gain(group: Group, before: Int32s, after: Int32s) -> float:
         return NEVER_DRAINS
     saved = _relieved(group, before, rates, capacity)
     slowest = _first_difference(*(of_member[curable] for of_member in times))
-    if saved > 0 and slowest < 0:
+    if slowest < 0:
         latest_s = max(float(times[0][curable].max(initial=0.0)), _FLOOR_S)
         is_slower = (times[1][curable & works] > latest_s * (1 + _SAME)).any()
-        return slowest if is_slower else saved
-    changed = before != after
-    counts = np.zeros(group.n_members, np.bool_)
-    counts[before[changed & (before >= 0)]] = True
-    counts[after[changed & (after >= 0)]] = True
-    counts &= curable & (np.minimum(*rates) < capacity)
+        return saved if saved > 0 and not is_slower else slowest
+    counts = _changed(group, before, after) & curable & (np.minimum(*rates) < capacity)
     areas = [
         float(model.lag_area(lag, rate, capacity)[counts].sum())
         for lag, rate in zip(lags, rates, strict=True)
     ]
-    area = (areas[0] - areas[1]) / areas[0] if areas[0] > 0 else 0.0
-    return max(slowest, area, saved) if slowest >= 0 else slowest
+    return max(slowest, _share_saved(*areas), saved)
+
+
+def _changed(group: Group, before: Int32s, after: Int32s) -> Bools:
+    """N entries: members whose partitions differ."""
+    changed = before != after
+    counts = np.zeros(group.n_members, np.bool_)
+    counts[before[changed & (before >= 0)]] = True
+    counts[after[changed & (after >= 0)]] = True
+    return counts
+
+
+def _share_saved(before: float, after: float) -> float:
+    return (before - after) / before if before > 0 else 0.0
 
 
 def _stuck(group: Group, member: Int32s, capacity: Floats) -> float:
@@ -90,7 +98,7 @@ def _relieved(group: Group, before: Int32s, rates: list[Floats], capacity: Float
     """Share of the records/s that members with a hopeless partition leave unread now, which they read then."""
     lost = lost_members(group, before, capacity)
     unread = [float(np.maximum(rate - capacity, 0.0)[lost].sum()) for rate in rates]
-    return (unread[0] - unread[1]) / unread[0] if unread[0] > 0 else 0.0
+    return _share_saved(*unread)
 
 
 def headroom_lost(group: Group, before: Int32s, after: Int32s) -> float | None:

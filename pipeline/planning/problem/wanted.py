@@ -23,39 +23,52 @@ _LONG_S = 60.0
 
 def wanted(case: Case, state: GroupState) -> tuple[Case, Assignment]:
     """The strategy's answer, and the case in which nothing moves that is fixed, as the strategy saw it."""
-    rules = case.rules
-    resting = cooling_down(case.group, case.beliefs, rules.guards, state, now_ms=case.now_ms) & ~case.pinned
-    stays, closed = fixed_now(case, state)
-    fixed = stays | resting
-    group = case.group
-    if fixed.any() or closed.any():
-        group = replace(group, fixed=fixed if fixed.any() else None, closed=closed if closed.any() else None)
-        case = replace(case, group=group)
-    chosen = strategy(rules.strategy)
-    # What an operator asks for at once is held back by no guard.
-    is_limited = case.trigger(state) is None
-    options, most = (
-        dict(rules.options),
-        rules.guards.most_moves(group.n_partitions, has_budget=chosen.has_budget),
+    resting = (
+        cooling_down(case.group, case.beliefs, case.rules.guards, state, now_ms=case.now_ms) & ~case.pinned
     )
-    if chosen.has_budget:
-        given = options.setdefault("max_moves", most)
-        options["max_moves"] = min(given, most) if is_limited else given
-    assignment = chosen.assign(group, options)
-    check(group, assignment)
+    case = _with_fixed(case, state, resting)
+    assignment = _within_limits(case, state)
     remarks = list(assignment.remarks)
-    if is_limited and not chosen.moves_whole:
-        whole, assignment = assignment, step_towards(group, assignment, most, by_number=chosen.joins)
-        if assignment is not whole:
-            check(group, assignment)
-            made, wanted = (int(moves_of(group, one.member).sum()) for one in (assignment, whole))
-            remarks.append(reasons.step(made, wanted, rules.guards.moves_share))
-    if (case.pinned | resting).any() and (not chosen.reads_lag or limits(group, assignment)):
+    reads_lag = strategy(case.rules.strategy).reads_lag
+    if (case.pinned | resting).any() and (not reads_lag or limits(case.group, assignment)):
         remarks.append(reasons.fixed(int(case.pinned.sum()), int(resting.sum())))
     if case.why_old is not None:
         remarks.append(reasons.stays_while_old(case.why_old))
     remarks += _unseen(case, state, assignment)
     return case, replace(assignment, remarks=tuple(remarks))
+
+
+def _with_fixed(case: Case, state: GroupState, resting: Bools) -> Case:
+    """The case in which partitions that rest, and what else is fixed now, do not move."""
+    stays, closed = fixed_now(case, state)
+    fixed = stays | resting
+    if not (fixed.any() or closed.any()):
+        return case
+    group = replace(case.group, fixed=fixed if fixed.any() else None, closed=closed if closed.any() else None)
+    return replace(case, group=group)
+
+
+def _within_limits(case: Case, state: GroupState) -> Assignment:
+    """The strategy's answer, or the part of it that one plan may move, with a remark that says so."""
+    group, rules = case.group, case.rules
+    chosen = strategy(rules.strategy)
+    # What an operator asks for at once is held back by no guard.
+    is_limited = case.trigger(state) is None
+    options = dict(rules.options)
+    most = rules.guards.most_moves(group.n_partitions, has_budget=chosen.has_budget)
+    if chosen.has_budget:
+        given = options.setdefault("max_moves", most)
+        options["max_moves"] = min(given, most) if is_limited else given
+    whole = chosen.assign(group, options)
+    check(group, whole)
+    if not is_limited or chosen.moves_whole:
+        return whole
+    step = step_towards(group, whole, most, by_number=chosen.joins)
+    if step is whole:
+        return whole
+    check(group, step)
+    made, wanted = (int(moves_of(group, one.member).sum()) for one in (step, whole))
+    return replace(step, remarks=(*whole.remarks, reasons.step(made, wanted, rules.guards.moves_share)))
 
 
 def fixed_now(case: Case, state: GroupState) -> tuple[Bools, Bools]:
@@ -69,6 +82,17 @@ def fixed_now(case: Case, state: GroupState) -> tuple[Bools, Bools]:
 
 def _unseen(case: Case, state: GroupState, assignment: Assignment) -> Iterator[str]:
     """What the target rests on that nobody has seen."""
+    yield from _unproven(case, assignment)
+    if quiet := [name for name in case.group.member_ids if name in state.silent_since_ms]:
+        yield reasons.planned_around(quiet)
+    if case.standing:
+        yield reasons.stands_still(sorted(case.standing))
+    if dear := expensive(case.group.topics, case.cost):
+        yield reasons.costs_more(dear)
+
+
+def _unproven(case: Case, assignment: Assignment) -> Iterator[str]:
+    """The members that have shown no limit, where the target rests on them."""
     group = case.group
     moved = (assignment.member != group.owner) & (assignment.member >= 0)
     takers = sorted({*assignment.member[moved].tolist()})
@@ -82,11 +106,3 @@ def _unseen(case: Case, state: GroupState, assignment: Assignment) -> Iterator[s
         most = rate_in_words(max(beliefs[name].capacity for name in unproven))
         # Where costs are known, capacities are in work.
         yield reasons.optimistic(unproven, most if case.cost is None else f"{most} of ordinary cost")
-    quiet = [name for name in group.member_ids if name in state.silent_since_ms]
-    if quiet:
-        yield reasons.planned_around(quiet)
-    if case.standing:
-        yield reasons.stands_still(sorted(case.standing))
-    dear = expensive(group.topics, case.cost)
-    if dear:
-        yield reasons.costs_more(dear)
