@@ -17,6 +17,10 @@ LEAST_PAUSE_MS = 60_000
 """Without a pause after plans there is still one after plans that hurt, or whose effect cannot be told."""
 _MOST_DOUBLINGS = 20
 """More make no difference: the longest pause is shorter."""
+_EARLY_MS = 2_000
+"""See `is_over`."""
+_EARLY_SHARE = 0.05
+"""The same as a share of the whole time."""
 _SMALL_PLAN = 30
 """Moves that a plan of a strategy without a budget may make in any group, where a share would allow next to none."""
 
@@ -93,11 +97,9 @@ def guard_against(proposal: Proposal, guards: Guards, state: GroupState, *, now_
 
 
 def _reasons(plan: Proposal, guards: Guards, state: GroupState, *, now_ms: int) -> Iterator[str]:
-    settled_ms, most = (
-        now_ms - state.since_ms,
-        guards.most_moves(plan.n_partitions, has_budget=plan.has_budget),
-    )
-    if settled_ms < guards.settle_ms:
+    settled_ms = now_ms - state.since_ms
+    most = guards.most_moves(plan.n_partitions, has_budget=plan.has_budget)
+    if not is_over(guards.settle_ms - settled_ms, of_ms=guards.settle_ms):
         yield reasons.guard_settle(state.generation, settled_ms, guards.settle_ms)
     if plan.lag < guards.min_lag:
         yield reasons.guard_lag(plan.lag, guards.min_lag)
@@ -114,9 +116,17 @@ def _reasons(plan: Proposal, guards: Guards, state: GroupState, *, now_ms: int) 
         yield reasons.guard_confirmations(state.confirmations, guards.confirmations)
 
 
+def is_over(left_ms: int, *, of_ms: int) -> bool:
+    """Whether a wait is over, but for what evaluations begin early or late.
+
+    Otherwise every other wait would last until the evaluation after it, which comes a minute later and knows no better.
+    """
+    return left_ms <= min(_EARLY_MS, _EARLY_SHARE * of_ms)
+
+
 def pauses(guards: Guards, state: GroupState, *, now_ms: int) -> Iterator[str]:
     """Yield the reasons against any plan for the group now."""
-    if now_ms < state.cooldown_until_ms:
+    if not is_over(state.cooldown_until_ms - now_ms, of_ms=guards.cooldown_ms):
         yield reasons.guard_cooldown(state.cooldown_until_ms - now_ms, guards.cooldown_ms)
     if now_ms < state.probation_until_ms:
         yield reasons.guard_probation(state.probation_until_ms - now_ms, state.hurts)

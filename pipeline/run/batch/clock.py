@@ -1,4 +1,7 @@
-"""The clock of a batch: plans and their epochs depend on it, so it is compared with the newest known time."""
+"""The clock of a batch: what is due at it, and whether it is behind the newest known time.
+
+Plans and their epochs depend on the clock, so it is compared with the times that are stored.
+"""
 
 import logging
 import time
@@ -15,6 +18,16 @@ _TOLERATED_MS = 5_000
 _LOGGED_EVERY_S = 3600
 _LAST_S = 253_402_300_799
 """In the year 9999, the last one that times can be written in."""
+
+
+def due_after_ms(interval_s: int, *, batch_interval_s: int) -> int:
+    """The time after which something with this interval is due at a batch.
+
+    Batches begin up to half a second after they are due, since Spark polls the source, or later on a busy machine. So
+    every other one comes a little less than a whole interval after the last. The batch nearest to the interval counts;
+    otherwise what is due each minute would often wait for the batch after it.
+    """
+    return interval_s * 1000 - min(interval_s, batch_interval_s) * 500
 
 
 def trouble(here_ms: int, newest_ms: int, memory: PlanMemory) -> str | None:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from assignor.model.arrays import Int64s
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.lag.settings import HistoryPace, LagSettings
+from pipeline.run.batch.clock import due_after_ms
 from pipeline.run.batch.confirmation import Confirmed
 from pipeline.run.batch.in_tasks import Folding, rows_by, write_folded
 from pipeline.run.batch.intake import Settled
@@ -85,7 +86,8 @@ def _settings(batch: Settled, topics: tuple[str, ...]) -> LagSettings:
         half_life_ms=config.rates.half_life_s * 1000,
         allowed_lag=config.status.allowed_lag,
         history=HistoryPace(
-            interval_ms=config.history.interval_s * 1000, max_gap_ms=config.history.max_gap_s * 1000
+            interval_ms=due_after_ms(config.history.interval_s, batch_interval_s=config.trigger.interval_s),
+            max_gap_ms=due_after_ms(config.history.max_gap_s, batch_interval_s=config.trigger.interval_s),
         ),
         retention_ms=batch.services.retention(topics),
     )

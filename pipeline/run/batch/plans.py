@@ -145,7 +145,8 @@ def _is_plan_due(batch: Settled) -> bool:
         return False
     if services.is_once:
         return not stamp.behind and not batch.is_replay
-    interval_ms = services.config.plan.interval_s * 1000
+    config = services.config
+    interval_ms = clock.due_after_ms(config.plan.interval_s, batch_interval_s=config.trigger.interval_s)
     return batch.driver.memory.is_evaluation_due(stamp.at_ms, interval_ms=interval_ms, now_s=time.monotonic())
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pipeline.planning.facts import AckFacts, Rules
-from pipeline.planning.guards import Proposal, guard_against
+from pipeline.planning.guards import Proposal, guard_against, is_over
 from pipeline.planning.state import FRESH
 from tests.support.planning.facts import NO_GUARDS, NOW_MS, RULES
 from tests.support.planning.plan_walk import Walk
@@ -74,7 +74,7 @@ def test_share_of_moves_does_not_limit_plans_that_are_whole_targets() -> None:
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        ({"settle_ms": NOW_MS + 1}, "settle:"),
+        ({"settle_ms": NOW_MS + 2_001}, "settle:"),
         ({"min_lag": 10}, "lag:"),
         ({"min_lag_ms": 60_000}, "lag:"),
         ({"min_improvement": 0.9}, "improvement:"),
@@ -100,6 +100,33 @@ def test_plan_of_kip_169_pauses_after_a_plan_as_any_other() -> None:
     state = replace(FRESH, confirmations=1, cooldown_until_ms=NOW_MS + 1)
 
     assert (guard_against(proposal, NO_GUARDS, state, now_ms=NOW_MS) or "").startswith("cooldown:")
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "of_ms", "over"),
+    [
+        (600, 120_000, True),
+        (2_000, 600_000, True),
+        (2_001, 600_000, False),
+        (250, 5_000, True),
+        (251, 5_000, False),
+        (1, 0, False),
+        (0, 0, True),
+    ],
+)
+def test_wait_is_over_for_an_evaluation_that_begins_a_moment_early(
+    left_ms: int, of_ms: int, over: bool
+) -> None:
+    assert is_over(left_ms, of_ms=of_ms) is over
+
+
+def test_guards_wait_no_further_evaluation_for_tenths_of_a_second() -> None:
+    proposal = Proposal(moves=1, n_partitions=8, has_budget=True, gain=0.5, lag=9, lag_s=9.0)
+    guards = replace(NO_GUARDS, settle_ms=120_000, cooldown_ms=600_000)
+    state = replace(FRESH, since_ms=NOW_MS - 119_400, confirmations=1, cooldown_until_ms=NOW_MS + 600)
+
+    assert guard_against(proposal, guards, state, now_ms=NOW_MS) is None
+    assert (guard_against(proposal, guards, state, now_ms=NOW_MS - 2_000) or "").startswith("settle:")
 
 
 def test_strategy_without_a_budget_publishes_for_a_small_group() -> None:
@@ -156,7 +183,7 @@ def test_member_that_loses_ground_is_helped_before_its_records_are_old_and_one_t
 def test_settled_generation_lets_the_plan_through() -> None:
     group = walk(settle_ms=120_000)
 
-    assert [group.decide(after_s=s).decided for s in (0, 119, 1)] == ["unchanged", "unchanged", "publish"]
+    assert [group.decide(after_s=s).decided for s in (0, 117, 3)] == ["unchanged", "unchanged", "publish"]
 
 
 def test_member_that_has_not_answered_when_the_group_has_settled_is_planned_around() -> None:

@@ -1,5 +1,6 @@
 """What a clock that cannot be right keeps from being planned."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,10 +9,29 @@ import pytest
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.values import Published
 from pipeline.run.batch import plans
-from pipeline.run.batch.clock import trouble
+from pipeline.run.batch.clock import due_after_ms, trouble
 from pipeline.run.batch.plans import why_unpublishable
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
 from tests.support.job.frames import NOW_MS
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "batch_interval_s"), [(60, 30), (60, 5), (30, 30), (10, 30), (300, 45)]
+)
+def test_what_is_due_each_interval_is_due_at_the_batch_nearest_to_it_whatever_moment_late_batches_begin(
+    interval_s: int, batch_interval_s: int
+) -> None:
+    late_ms = (0, 480, 20, 510, 0, 350, 470, 10, 500, 5)
+    batches_ms = [number * batch_interval_s * 1000 + late for number, late in enumerate(late_ms * 30)]
+    least_ms = due_after_ms(interval_s, batch_interval_s=batch_interval_s)
+
+    due_ms = [batches_ms[0]]
+    for at_ms in batches_ms:
+        if at_ms - due_ms[-1] >= least_ms:
+            due_ms.append(at_ms)
+
+    gaps = {round((later - earlier) / 1000 / batch_interval_s) for earlier, later in pairwise(due_ms)}
+    assert gaps == {max(round(interval_s / batch_interval_s), 1)}
 
 
 def knowing(epoch: int) -> PlanMemory:
