@@ -18,7 +18,7 @@ setup: $(STAMP) ## make .venv with the pinned dependencies, fetch the Kafka and 
 $(STAMP): pyproject.toml deploy/constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 10) and f"lagwise needs Python 3.10 or newer, this is {v[0]}.{v[1]}: make PYTHON=python3.11 setup")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing pinned dependencies into $(VENV) (about a minute the first time)"
+	@echo "installing pinned dependencies into $(VENV): 1.1 GB, one to five minutes the first time, without output"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1" -c deploy/constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group dev -e ".[stream,demo,serve]"
 	@$(BIN)/python -m pipeline.operate.fetch

@@ -27,6 +27,9 @@ _GROUPS = ("a", "b")
 _COMMITS = 300
 _TIMEOUT_S = 20.0
 _JOB_WITHIN_S = 300.0
+_AGAIN = "python -m pipeline.operate.fetch"
+# While the broker ends and writes its archive, its clients would log several lines a second about it.
+_QUIET = {"log_level": 0}
 _BROKER = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "1"}
 _CONFIG = """
 [kafka.properties]
@@ -58,9 +61,8 @@ def make_archives(
         KafkaException,
         OSError,
         FutureTimeoutError,
-        subprocess.TimeoutExpired,
     ) as error:
-        report(f"the rehearsal failed, so starts stay slow; setting up again tries again: {error}")
+        report(f"the rehearsal failed, so starts stay slow (`{_AGAIN}` tries again): {error}")
 
 
 def _make(
@@ -78,10 +80,10 @@ def _make(
 
 def _rehearse(servers: str, folder: Path, archive: Path, jars: Iterable[Path]) -> None:
     """Run the job once over two groups, each with a member and many commits."""
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({"bootstrap.servers": servers, **_QUIET})
     for future in admin.create_topics([NewTopic(_TOPIC, _PARTITIONS, 1)]).values():
         future.result(_TIMEOUT_S)
-    producer = Producer({"bootstrap.servers": servers})
+    producer = Producer({"bootstrap.servers": servers, **_QUIET})
     for number in range(_PARTITIONS):
         producer.produce(_TOPIC, b"%d" % number, partition=number)
     producer.flush(_TIMEOUT_S)
@@ -95,7 +97,9 @@ def _rehearse(servers: str, folder: Path, archive: Path, jars: Iterable[Path]) -
 
 def _member(servers: str, group: str) -> Consumer:
     """The one member of a group that has committed every partition many times."""
-    member = Consumer({"bootstrap.servers": servers, "group.id": group, "enable.auto.commit": False})
+    member = Consumer(
+        {"bootstrap.servers": servers, "group.id": group, "enable.auto.commit": False, **_QUIET}
+    )
     member.subscribe([_TOPIC])
     member.poll(_TIMEOUT_S)
     offsets = [TopicPartition(_TOPIC, number, 1) for number in range(_PARTITIONS)]
@@ -115,14 +119,17 @@ def _run_job(servers: str, folder: Path, archive: Path, jars: Iterable[Path]) ->
         *(job.__file__, "--config", str(config), "--once"),
     ]
     python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    done = subprocess.run(
-        command,
-        env={"SPARK_LOCAL_IP": "127.0.0.1"} | dict(os.environ) | python,
-        capture_output=True,
-        text=True,
-        timeout=_JOB_WITHIN_S,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            command,
+            env={"SPARK_LOCAL_IP": "127.0.0.1"} | dict(os.environ) | python,
+            capture_output=True,
+            text=True,
+            timeout=_JOB_WITHIN_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise OSError(f"the job did not end within {_JOB_WITHIN_S:.0f} s; is the machine busy?") from None
     if done.returncode:
         last = "\n".join(done.stderr.splitlines()[-5:])
         raise OSError(f"the job ended with status {done.returncode}: {last}")

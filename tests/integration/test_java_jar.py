@@ -112,3 +112,30 @@ def test_docs_show_the_code_that_the_tests_run(begins: str, program: Path) -> No
         return [line.strip() for line in code.strip().splitlines()]
 
     assert "\n".join(words(shown)) in "\n".join(words(program.read_text(encoding="utf-8")))
+
+
+def test_program_to_start_with_compiles_as_the_page_says(tmp_path: Path, class_path: str) -> None:
+    assert built(tmp_path, KAFKA_CLIENTS=class_path).returncode == 0
+    (jar,) = tmp_path.glob("*.jar")
+    text = (ROOT / "deploy/docs/following-java.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```java\n(.+?)^```", text, re.DOTALL | re.MULTILINE)
+    (program,) = (block for block in blocks if "public class Billing " in block)
+    (tmp_path / "Billing.java").write_text(program, encoding="utf-8")
+
+    done = subprocess.run(
+        [
+            "javac",
+            "-Xlint:all",
+            "-Werror",
+            "-proc:none",
+            "-cp",
+            f"{jar}{os.pathsep}{class_path}",
+            "Billing.java",
+        ],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -16,34 +16,45 @@ from typer.core import TyperCommand, TyperGroup
 from pipeline.errors import PipelineError
 from pipeline.operate.extras import remedy
 
-COMMANDS = {
-    "lag": "Lag of every partition of every group, as last written by the stream.",
-    "groups": "Consumer groups: type, state, assignor, generation and members.",
-    "recommendations": "Decisions about each group with their reasons, newest first.",
-    "history": "Lag as it was, oldest first: over a span of time, or at one moment.",
-    "rebalances": "Changes of groups, oldest first: over a span of time, or the groups as they were at one moment.",
-    "quarantine": "Records that could not be read, with the reason, newest first. Bytes are hexadecimal.",
-    "sql": "Query the tables in Spark SQL, as they are or were: one statement, a script on stdin, or at a prompt.",
-    "doctor": "Why is a group not listed, planned or followed, or behind? Without GROUP: which are in trouble?",
-    "control": "Read the control topic.",
-    "pause": "Publish no plan for a group until `lagwise resume`.",
-    "resume": "Publish plans again for a group that is paused, or on probation after a plan that hurt.",
-    "trigger": "Evaluate a group at once and let its next plan skip the guards.",
-    "pin": "Keep partitions of a group where they are: no plan moves them.",
-    "unpin": "Let plans move pinned partitions of a group again; without TOPIC, all of them.",
-    "approve": "Publish the plan of a group that waits for approval, as it is shown here, and no other.",
-    "orders": "Standing orders of all groups: what is paused, pinned, triggered or approved, since when and by whom.",
-    "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",
-    "explain": "Explain an assignment: what moves, why, and what each move gains, for cases as of `lagwise assign`.",
-    "serve": "Answer HTTP from the tables: a page, JSON, /metrics for Prometheus, probes; until Ctrl-C.",
-    "health": "Print in one line whether the stream is alive and its tables up to date, for probes, cron and Nagios.",
-    "backup": "Copy the tables into a new folder, whole and of one moment, while the stream goes on.",
-    "config": "Check a configuration.",
-    "broker": "Run an Apache Kafka broker on this machine until Ctrl-C.",
-    "demo": "Run the stream on an embedded broker with uneven traffic and show it live, until Ctrl-C.",
-    "run": "Run the stream until it is stopped (Ctrl-C or SIGTERM).",
+_PANELS = {
+    "Run": {
+        "run": "Run the job until it is stopped (Ctrl-C or SIGTERM).",
+        "demo": "Run the job on an embedded broker with uneven traffic and show it live, until Ctrl-C.",
+        "broker": "Run an Apache Kafka broker on this machine until Ctrl-C.",
+        "serve": "Serve a page, JSON, /metrics for Prometheus and probes from the tables, until Ctrl-C.",
+        "config": "Check a configuration.",
+        "health": "Print in one line whether the job is alive and its tables up to date, for probes, cron and Nagios.",
+        "backup": "Copy the tables into a new folder, each at one version, while the job runs.",
+    },
+    "Watch": {
+        "lag": "Lag of every partition of every group, as last written by the job.",
+        "groups": "Consumer groups: type, state, assignor, generation and members.",
+        "doctor": "Why is a group not listed, planned or followed, or behind? Without GROUP: which are in trouble?",
+        "history": "Lag as it was, oldest first: over a span of time, or at one moment.",
+        "rebalances": "Changes of groups, oldest first: over a span of time, or the groups as they were at one moment.",
+        "recommendations": "Decisions about each group with their reasons, newest first.",
+        "quarantine": "Records that could not be read, with the reason, newest first. Bytes are hexadecimal.",
+        "sql": "Query the tables in Spark SQL, now or in the past: one statement, a script on stdin, or at a prompt.",
+        "control": "Read the control topic, which carries the published plans.",
+    },
+    "Control plans": {
+        "approve": "Show the plan of a group that waits for approval, and publish exactly this plan.",
+        "pause": "Publish no plan for a group until `lagwise resume`.",
+        "resume": "Publish plans again for a group that is paused, or on probation after a plan that hurt.",
+        "pin": "Keep partitions of a group where they are: no plan moves them.",
+        "unpin": "Let plans move pinned partitions of a group again; without TOPIC, all of them.",
+        "trigger": "Evaluate a group at once and let its next plan skip the guards.",
+        "orders": "Standing orders of all groups: what is paused, pinned, triggered or approved, since when, by whom.",
+    },
+    "Plan on paper": {
+        "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",
+        "explain": "Explain an assignment: what moves, why, what each move gains; for cases as of `lagwise assign`.",
+    },
 }
+COMMANDS = {name: line for commands in _PANELS.values() for name, line in commands.items()}
 """Each command with the first line of its help; its module holds a function or typer app of its name."""
+
+_PANEL_OF = {name: panel for panel, commands in _PANELS.items() for name in commands}
 
 _MODULES = {
     **{
@@ -75,7 +86,9 @@ class _LazyCommands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:  # noqa: ARG002  # click's signature
         # `--help` needs only names and first lines.
-        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+        if cmd_name not in COMMANDS:
+            return None
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name], rich_help_panel=_PANEL_OF[cmd_name])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, known, rest = super().resolve_command(ctx, args)

@@ -18,7 +18,7 @@ def backup(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Copy the tables into a new folder, whole and of one moment, while the stream goes on.
+    """Copy the tables into a new folder, each at one version, while the job runs.
 
     Example: lagwise backup /backup/lagwise-2026-11-22 --config conf/lagwise.toml
 

@@ -64,10 +64,11 @@ def check(
 
     Its capacity is computed from figures measured on two cores, and printed as comments: the output is TOML.
     With --cores it also predicts a batch on that many cores of a Spark cluster, from tasks measured on one core.
-    Warnings go to stderr. The command connects to nothing.
+    Warnings and the verdict go to stderr, last. The command connects to nothing.
     Exit status: 0 the configuration can be used, 1 it cannot (`lagwise run` would refuse it), 2 wrong usage.
     """
-    loaded = load(find_config(file))
+    path = find_config(file)
+    loaded = load(path)
     # Only the start of the driver decides whether executors get the code.
     check_places(loaded.tables, master=loaded.spark.get("spark.master", "local[*]"), ships_code=True)
     asked = _asked(partitions, logs, commits)
@@ -77,8 +78,10 @@ def check(
     typer.echo(_reckoned(loaded, sizes))
     if cores is not None:
         typer.echo(_predicted(sizes, cores, largest or GROUP_ROWS))
-    for warning in (*warnings(loaded), *(line for one in asked for line in capacity.warnings(loaded, one))):
+    found = (*warnings(loaded), *(line for one in asked for line in capacity.warnings(loaded, one)))
+    for warning in found:
         note(f"warning: {warning}")
+    note(f"{path} can be used" + (f", with {len(found)} warning(s)" if found else " as it is"))
 
 
 def _effective(loaded: Config) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def demo(
         bool, typer.Option("--keep", help="Keep tables and broker data; without it only the plot is kept.")
     ] = False,
 ) -> None:
-    """Run the stream on an embedded broker with uneven traffic and show it live, until Ctrl-C.
+    """Run the job on an embedded broker with uneven traffic and show it live, until Ctrl-C.
 
     Example: lagwise demo --seconds 90 --json summary.json --keep
 

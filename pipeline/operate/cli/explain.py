@@ -81,7 +81,7 @@ def explain(
         typer.Option("--output", "-o", help="Text for people, or json, one line per case, for programs."),
     ] = "table",
 ) -> None:
-    """Explain an assignment: what moves, why, and what each move gains, for cases as of `lagwise assign`.
+    """Explain an assignment: what moves, why, what each move gains; for cases as of `lagwise assign`.
 
     Example: lagwise explain < assignor/cases/examples/lag-sticky.json
 

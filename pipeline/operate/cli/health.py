@@ -25,7 +25,7 @@ def health(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Print in one line whether the stream is alive and its tables up to date, for probes, cron and Nagios.
+    """Print in one line whether the job is alive and its tables up to date, for probes, cron and Nagios.
 
     Example: lagwise health --config conf/lagwise.toml || mail -s lagwise ann
 

@@ -29,7 +29,7 @@ def run(
         ),
     ] = False,
 ) -> None:
-    """Run the stream until it is stopped (Ctrl-C or SIGTERM).
+    """Run the job until it is stopped (Ctrl-C or SIGTERM).
 
     Example: lagwise run --config conf/lagwise.toml
 

@@ -37,7 +37,7 @@ def serve(
     tables: SeveralTablesOption = None,
     config: SeveralConfigsOption = None,
 ) -> None:
-    """Answer HTTP from the tables: a page, JSON, /metrics for Prometheus, probes; until Ctrl-C.
+    """Serve a page, JSON, /metrics for Prometheus and probes from the tables, until Ctrl-C.
 
     Example: lagwise serve --config conf/lagwise.toml
 

@@ -26,7 +26,7 @@ def sql(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Query the tables in Spark SQL, as they are or were: one statement, a script on stdin, or at a prompt.
+    """Query the tables in Spark SQL, now or in the past: one statement, a script on stdin, or at a prompt.
 
     Example: lagwise sql "SELECT group_id, sum(lag) AS lag FROM partition_lag GROUP BY group_id"
 

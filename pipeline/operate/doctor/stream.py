@@ -16,6 +16,8 @@ TABLE = "partition_lag"
 _CLOCKS_DIFFER_S = 10
 _SO_OLD = "what the tables say below is as old"
 _LOOK = "see the driver's log: batches take long, or Kafka is unavailable"
+_KAFKA = "look at the brokers and at the network between them and the driver; it continues by itself when they answer"
+_STARTING = "wait for its first batch, a minute or two; if none comes, see its log"
 
 
 def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
@@ -41,7 +43,7 @@ def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
     is_old = age_s is not None and age_s > late_after_s(seen.trigger_s)
     cause, todo = _cause(health, seen, age)
     if is_old:
-        age, todo = f"OLD: {age}", f"{todo or _LOOK}; {_SO_OLD}"
+        age, todo = f"OLD: {age}", f"{todo or _todo(seen)}; {_SO_OLD}"
     yield figures.finding(_level(health), f"{age}; {cause}", todo)
 
 
@@ -72,7 +74,15 @@ def _cause(health: Health, seen: Sight, age: str) -> tuple[str, str | None]:
     cause, _, todo = plain(reasons[0]).partition("; ")
     if health.is_live:
         cause = f"{_driver(seen)}: {cause}"
-    return cause, todo or (None if health.is_ready else _LOOK)
+    return cause, todo or (None if health.is_ready else _todo(seen))
+
+
+def _todo(seen: Sight) -> str:
+    """What to do about a driver that is alive and not up to date."""
+    report = seen.beat.report if seen.beat else None
+    if report is not None and report.kafka_error is not None:
+        return _KAFKA
+    return _STARTING if report is not None and report.stage == "starting" else _LOOK
 
 
 def _driver(seen: Sight) -> str:

@@ -18,7 +18,11 @@ from pipeline.operate.output import note, progress
 from pipeline.operate.poll import READER, assign_all, messages
 from pipeline.publish.claim import is_claim
 
-control = typer.Typer(no_args_is_help=True, add_completion=False, help="Read the control topic.")
+control = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Read the control topic, which carries the published plans.",
+)
 
 
 @control.command()

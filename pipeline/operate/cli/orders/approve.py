@@ -28,7 +28,7 @@ def approve(
     output: OutputOption = "text",
     config: StreamConfigOption = None,
 ) -> None:
-    """Publish the plan of a group that waits for approval, as it is shown here, and no other.
+    """Show the plan of a group that waits for approval, and publish exactly this plan.
 
     Example: lagwise approve billing --reason INC-4711
 

@@ -18,6 +18,10 @@ from pipeline.tables.owner import heartbeat
 from pipeline.tables.reading import Tables, all_of, matches
 
 _BATCHES_UNTIL_OLD = 3
+_EMPTY = (
+    "the table has no rows: no batch has found a commit of a group yet; `lagwise health` says whether the driver is "
+    "starting"
+)
 
 GroupsOption = Annotated[
     list[str] | None, typer.Option("--group", "-g", metavar="GLOB", help="Only these groups; repeatable.")
@@ -48,16 +52,15 @@ def lag(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Lag of every partition of every group, as last written by the stream.
+    """Lag of every partition of every group, as last written by the job.
 
     Example: lagwise lag --group 'billing-*' --top 20
 
-    AT-COMMIT is the lag when the newest commit was made: what LAG has more came in since. A status with * is
-    provisional: the commit may be an old one. LAG with ~ rests on an old log end offset, which no broker has reported
-    since.
-    LAG-SECONDS with > is a lower bound. TREND is that of the last minutes: growing, steady or falling. RETENTION-S is
-    how long Kafka keeps the first unread record at least; 0 when some are deleted already. - means unknown or none.
-    Totals are of what is known: with > they would be larger, with < smaller, if all were known and fresh.
+    AT-COMMIT is the lag at the newest commit; the rest of LAG arrived later. A status with * is provisional: the
+    commit may be an old one. LAG with ~ rests on an old log end offset, because no broker has reported a newer one.
+    LAG-SECONDS with > is a lower bound. TREND compares with some minutes ago: growing, steady or falling. RETENTION-S
+    is how long Kafka keeps the first unread record at least; 0: it has deleted unread records. - means unknown or none.
+    Totals count what is known: > marks those that would be larger, < those that would be smaller, with full data.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     source = find(tables, config)
@@ -73,7 +76,7 @@ def lag(
     shown, columns = totals(rows, by=total) if total else (rows, COLUMNS)
     key: SortKey = sort or ("lag" if top else "group")
     show(ordered(shown, key=key).slice(0, top), columns, output=output, wide=wide)
-    end_without(rows, "no partition matches")
+    end_without(rows, "no partition matches" if group or topic else _EMPTY)
 
 
 def unconfirmed(rows: pa.Table) -> tuple[int, str | None]:

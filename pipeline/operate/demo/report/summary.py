@@ -76,8 +76,8 @@ def summarise(
 
 
 def next_commands(folder: Folder, *, kept: bool, bootstrap: str) -> list[str]:
-    """Commands to try next."""
-    if not kept:
+    """Commands to try next; a demo that ended before its broker answered has left nothing to look at."""
+    if not (kept and bootstrap):
         return [
             "lagwise demo --keep                       leave tables and broker data to look at",
             "lagwise run --config conf/lagwise.toml    watch your own cluster (a dry run by default)",

@@ -31,7 +31,17 @@ def test_defaults_are_printed(command: Any, file: Path) -> None:
     result = command("config", "check", str(file))
 
     assert Config.model_validate(tomllib.loads(result.stdout)) == Config()
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.exit_code == 0
+
+
+def test_last_line_is_the_verdict(command: Any, file: Path) -> None:
+    file.write_text("", encoding="utf-8")
+    sound = command("config", "check", str(file))
+    file.write_text("[spark]\n'spark.my.secret' = 'hunter2'\n", encoding="utf-8")
+    risky = command("config", "check", str(file))
+
+    assert sound.stderr == f"{file} can be used as it is\n"
+    assert risky.stderr.endswith(f"\n{file} can be used, with 1 warning(s)\n")
 
 
 def test_guards_of_a_rule_are_printed_as_they_apply(command: Any, file: Path, tmp_path: Path) -> None:
@@ -109,7 +119,7 @@ def test_what_it_takes_stands_in_comments_and_what_is_asked_and_does_not_fit_is_
     assert [f"# {size} and " in by_default.stdout for size in ("10,000", "100,000", "1,000,000")] == [
         True
     ] * 3
-    assert by_default.stderr == ""
+    assert by_default.stderr == f"{file} can be used as it is\n"
 
 
 def test_commits_are_not_asked_about_without_a_number_of_partitions(command: Any, file: Path) -> None:

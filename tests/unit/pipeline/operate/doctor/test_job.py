@@ -1,5 +1,6 @@
 """What is wrong with the job, and how old everything is."""
 
+import json
 from typing import Any
 
 import pytest
@@ -70,6 +71,33 @@ def test_old_table_is_said_to_be_old_before_anything_else(
     assert cause.startswith(f"OLD: the newest batch began 91 s ago; {driver}")
     assert str(what).startswith(todo)
     assert str(what).endswith("what the tables say below is as old")
+
+
+@pytest.mark.parametrize(
+    ("report", "cause", "todo"),
+    [
+        ({"stage": "starting"}, "the driver is starting", "wait for its first batch"),
+        (
+            {"stage": "running", "kafka_error": "Kafka is unavailable: no answer"},
+            "Kafka is unavailable: no answer",
+            "look at the brokers and at the network",
+        ),
+    ],
+)
+def test_driver_that_is_alive_and_late_is_told_what_to_do_about_its_cause(
+    patient: Patient, report: dict[str, Any], cause: str, todo: str
+) -> None:
+    patient.write("partition_lag", lag(0), at_ms=NOW_MS - 91_000)
+    beat(patient, age_s=3)
+    file = patient.root / FILE_NAME
+    known = {"interval_s": 30, "stuck_after_s": 600, "progress_at_ms": NOW_MS - 3000}
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"report": known | report}), encoding="utf-8")
+
+    level, said, what = first(patient)
+
+    assert level == "problem"
+    assert said.endswith(f"is running: {cause}")
+    assert str(what).startswith(todo)
 
 
 def test_clock_that_differs_makes_ages_unknown(patient: Patient) -> None:

@@ -305,6 +305,16 @@ def test_nothing_found_is_exit_status_1(world: Any) -> None:
     assert (result.exit_code, json.loads(result.stdout), result.stderr) == (1, [], "no partition matches\n")
 
 
+def test_empty_table_is_told_from_a_filter_that_matches_nothing(world: Any) -> None:
+    world.write("partition_lag", _ROW)
+    world.replace("partition_lag")
+
+    result = world.run("lag")
+
+    assert (result.exit_code, result.stderr.count("`lagwise health`")) == (1, 1)
+    assert "matches" not in result.stderr
+
+
 def test_no_table_is_one_line_that_says_what_to_do(world: Any) -> None:
     result = world.run("lag")
 

@@ -82,3 +82,9 @@ def test_next_commands_name_what_was_kept() -> None:
     assert "--tables here/tables" in kept
     assert "--data here/broker --port 29092" in kept
     assert "here" not in gone
+
+
+def test_next_commands_name_no_broker_that_never_started() -> None:
+    said = next_commands(Folder(Path(".lagwise/demo")), kept=True, bootstrap="")
+
+    assert not any("lagwise broker" in line for line in said)
