@@ -15,6 +15,7 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 15.0
 _SAID_EVERY_S = 60.0
+_TODO = "make room, let the driver's user write there, or correct tables.root"
 
 
 class StorageWait:
@@ -91,7 +92,7 @@ class StorageWait:
                 f"the tables under {self._tables.root} could not be written for {lasts_s:.0f} s "
                 f"(tables.give_up_after_s = {limit_s}): {why}"
             )
-        self._monitor.storage_failed(f"the tables cannot be written, and the driver waits: {why}")
+        self._monitor.storage_failed(f"the tables cannot be written, and the driver waits: {why}; {_TODO}")
         if now_s - self._said_at_s >= _SAID_EVERY_S:
             self._said_at_s = now_s
             log.warning(
@@ -101,5 +102,6 @@ class StorageWait:
                     "error": why,
                     "for_s": round(lasts_s),
                     "gives_up_after_s": limit_s,
+                    "todo": _TODO,
                 },
             )

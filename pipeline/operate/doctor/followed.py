@@ -123,5 +123,5 @@ def _refusal(ack: AckFacts, name: str, figures: Figures) -> Finding:
     elif is_why(ack.why):
         todo = f"set {POLICY}=disabled on every broker, and allow DescribeConfigs on the cluster"
     else:
-        todo = "nothing at once: the next plan is made for the group as it is by then"
+        todo = "nothing now: lagwise makes the next plan for the group as it is then"
     return figures.about(name).finding("problem", f"{name} {what}: {plain(ack.why)}", todo)

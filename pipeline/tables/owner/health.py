@@ -17,6 +17,7 @@ State: TypeAlias = Literal["ok", "warning", "critical"]
 LATE_TRIGGERS = 3
 _DEAD_TRIGGERS = 10
 _LEAST_S = 15.0
+_NOT_YET_OWNER = "; one that runs already waits for Kafka: see its log"
 """Three beats; with shorter triggers, a machine that is busy for a moment would count as dead."""
 
 
@@ -105,14 +106,14 @@ def _why_dead(sight: Sight, now_ms: int) -> str | None:
     beat = sight.beat
     if beat is None:
         return (
-            "no driver owns the tables: there is no _owner.json in their folder; start one with `lagwise run` "
-            "(it owns them as soon as Kafka answers)"
+            "no driver owns the tables: there is no _owner.json in their folder; "
+            f"start one with `lagwise run`{_NOT_YET_OWNER}"
         )
     age_s, limit_s = _age_s(beat.at_ms, now_ms), late_after_s(sight.trigger_s)
     if beat.is_stopped:
         return (
-            f"driver {beat.owner} was stopped {age_s:.0f} s ago, and no other owns the tables yet; start one with "
-            "`lagwise run` (it owns them as soon as Kafka answers)"
+            f"driver {beat.owner} was stopped {age_s:.0f} s ago, and no other owns the tables yet; "
+            f"start one with `lagwise run`{_NOT_YET_OWNER}"
         )
     if age_s > limit_s:
         return (

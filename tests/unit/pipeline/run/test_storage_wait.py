@@ -68,6 +68,19 @@ def test_outage_is_waited_for_longer_each_time_and_told_once_a_minute(
     assert waiting.monitor.health().state == "critical"
 
 
+def test_outage_is_told_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    waiting = Waiting(monkeypatch, [FULL, None])
+
+    waiting.one.until_usable()
+
+    todo = "make room, let the driver's user write there, or correct tables.root"
+    (warning,) = (record for record in caplog.records if record.levelname == "WARNING")
+    assert warning.__dict__["todo"] == todo
+    assert waiting.monitor.health().reasons[0].endswith(f"{FULL}; {todo}")
+
+
 @pytest.mark.parametrize("root", ["s3a://bucket/tables", "/x"], ids=["object store", "folder"])
 def test_tables_are_said_to_be_written_when_a_batch_was_written_and_not_when_a_wait_has_ended(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, root: str

@@ -80,7 +80,7 @@ def test_members_of_another_assignor_need_not_answer(patient: Patient) -> None:
     [
         ("static", "static members cannot follow"),
         ("migration is possible: a KIP-848 member", "set group.consumer.migration.policy=disabled"),
-        ("made for another generation", "nothing at once"),
+        ("made for another generation", "nothing now"),
     ],
 )
 def test_refusal_is_told_in_the_members_words(patient: Patient, why: str, todo: str) -> None:
