@@ -49,7 +49,7 @@ def test_fleet_has_the_figures_of_the_api(page: Asking) -> None:
         "STALL 1 UNKNOWN 1 OK 1",
         "2 1 idle",
     ]
-    assert billing[-3:] == ["held back by cooldown, paused, partly", "4.0 min → 44.0 s", "Stable"]
+    assert billing[-3:] == ["held back by cooldown, paused, last plan partly", "4.0 min → 44.0 s", "Stable"]
     for row in groups:
         for figure in ("lag", "lag_seconds", "member_count", "arrival_rate", "drain_rate"):
             assert row[figure] is None or str(row[figure]) in shown.values
@@ -133,7 +133,7 @@ def test_effect_and_probation_are_on_the_page_of_the_group_and_marked_in_the_fle
     text = " ".join(re.sub(r"<[^>]+>", " ", page("/group?id=billing").text).split())
     assert "effect hurt: member &lt;b&gt; loses ground" in text
     assert "on probation until 2026-01-31 12:00:00 , since a plan hurt the group" in text
-    assert Read(page("/").text).row("billing")[-3] == "paused, applied, hurt, on probation"
+    assert Read(page("/").text).row("billing")[-3] == "paused, last plan applied, hurt, on probation"
     told = json.loads(page("/api/v1/groups/billing").text)["group"]["plan"]
     assert (told["published"]["effect"], told["probation_until"]) == ("hurt", "2026-01-31T12:00:00.000000Z")
 
