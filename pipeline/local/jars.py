@@ -27,7 +27,8 @@ SETTINGS_VARIABLE = "LAGWISE_IVY_SETTINGS"
 
 _PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
 _JAR_NAME = re.compile(r"(?P<artifact>.+)-\d+\.\d.*\.jar")
-_PROGRESS = re.compile(r"\tfound (?P<module>\S+#\S+) in |downloading (?P<url>\S+) \.\.\.")
+# Ivy also tells each module that it finds, which would double the lines.
+_PROGRESS = re.compile(r"downloading (?P<url>\S+) \.\.\.")
 _NOT_FOUND = re.compile(r":: (\S+#\S+): ")
 _SERVER = re.compile(r"Server access error .+")
 _BROKEN_OFF = re.compile(r"\[FAILED\s+\] (\S+):")
@@ -114,7 +115,7 @@ def _run_ivy(command: list[str], coordinates: tuple[str, ...], report: Report) -
             output.append(line.rstrip())
             progress = _PROGRESS.search(line)
             if progress:
-                report(progress["module"] or progress["url"].rpartition("/")[2])
+                report(progress["url"].rpartition("/")[2])
     if ivy.returncode:
         raise MissingDependencyError(_explain(output, coordinates))
 
