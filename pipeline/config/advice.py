@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pipeline.config.hosts import is_loopback
 from pipeline.config.model import Config
 from pipeline.config.no_plans import never_a_plan
-from pipeline.config.places import is_folder_of_host, is_s3
+from pipeline.config.object_stores import store_of
+from pipeline.config.places import is_folder_of_host
 from pipeline.config.secret_values import is_plain_secret
 from pipeline.config.values import mechanism
 
@@ -63,7 +64,7 @@ def _tokens(config: Config) -> Iterator[str]:
 
 def _places(config: Config) -> Iterator[str]:
     tables = config.tables
-    if not is_folder_of_host(tables.root) and not is_s3(tables.root):
+    if not is_folder_of_host(tables.root) and store_of(tables.root) is None:
         yield (
             f"tables.root: {tables.root} is not a local folder; lagwise was not tried there: only the store keeps a "
             "second driver out, a standby waits much longer, and delta-rs needs tables.storage_options (region, "

@@ -3,13 +3,9 @@
 import re
 
 from pipeline.config.model import TablesConfig
+from pipeline.config.object_stores import ObjectStore, store_of
 from pipeline.errors import ConfigError
 
-_S3_ROOT = re.compile(r"s3a?://[a-z0-9][a-z0-9.-]+(/[A-Za-z0-9._-]+)*/?")
-_S3_OPTIONS = frozenset(
-    {"access_key_id", "secret_access_key", "session_token", "region", "endpoint_url", "allow_http"}
-)
-"""Options for both delta-rs, which commits, and Arrow, which writes files (`tables.filesystem`)."""
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):")
 
 
@@ -25,8 +21,9 @@ def check_places(tables: TablesConfig, *, master: str, ships_code: bool) -> None
         ConfigError: The location is refused; the message has the reason.
     """
     is_folder = is_folder_of_host(tables.root)
-    if is_s3(tables.root):
-        _check_s3(tables)
+    store = store_of(tables.root)
+    if store is not None:
+        _check_store(tables, store)
     elif not is_folder and not tables.object_store:
         raise ConfigError(
             f"tables.root: {tables.root} is not a local folder, and lagwise was not tried on other stores: only the "
@@ -47,24 +44,24 @@ def check_places(tables: TablesConfig, *, master: str, ships_code: bool) -> None
         )
 
 
-def _check_s3(tables: TablesConfig) -> None:
+def _check_store(tables: TablesConfig, store: ObjectStore) -> None:
     if not is_folder_of_host(tables.checkpoint_path):
         raise ConfigError(
             f"tables.checkpoint: with tables at {tables.root}, name a folder on the driver's own disk; it only "
             "numbers batches and may be lost"
         )
-    if not _S3_ROOT.fullmatch(tables.root):
+    if not store.root.fullmatch(tables.root):
         raise ConfigError(
-            f"tables.root: {tables.root} cannot be used: write s3:// in small letters, a bucket, and a path of "
+            f"tables.root: {tables.root} cannot be used: write {store.written_as}, and a path of "
             "letters, digits, dots, dashes and underscores"
         )
-    given = {s3_option(name): name for name in tables.storage_options}
-    if unknown := [name for short, name in given.items() if short not in _S3_OPTIONS]:
+    if unknown := store.unknown(tables.storage_options):
         raise ConfigError(
             f"tables.storage_options: {unknown[0]} applies to the commits of the tables but not to their files; "
             "remove it, and set up the driver's environment or profile instead. lagwise takes "
-            f"{', '.join(sorted(_S3_OPTIONS))}"
+            f"{', '.join(sorted(store.options))}"
         )
+    given = store.given(tables.storage_options)
     if ("access_key_id" in given) != ("secret_access_key" in given):
         raise ConfigError(
             "tables.storage_options: an access key has two parts; give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
@@ -72,18 +69,8 @@ def _check_s3(tables: TablesConfig) -> None:
         )
     if tables.catalog:
         raise ConfigError(
-            f"tables.catalog: Spark cannot read {tables.root} without Hadoop's S3 client; leave tables.catalog out"
+            f"tables.catalog: Spark cannot read {tables.root} without {store.hadoop}; leave tables.catalog out"
         )
-
-
-def s3_option(name: str) -> str:
-    """The name in `_S3_OPTIONS` of an option: delta-rs takes either case, with `AWS_` or without."""
-    return name.lower().removeprefix("aws_")
-
-
-def is_s3(root: str) -> bool:
-    """Whether this is a bucket of S3, or of a store with the same protocol."""
-    return root.lower().startswith(("s3://", "s3a://"))
 
 
 def is_folder_of_host(root: str) -> bool:

@@ -8,9 +8,10 @@ from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from pyspark.sql.types import StringType, StructField, StructType
 
-from pipeline.config.places import is_s3
+from pipeline.config.object_stores import store_of
 from pipeline.errors import StoreError
 from pipeline.tables import versions
+from pipeline.tables.filesystem import check_login
 from pipeline.tables.schemas import INDEXED_COLUMNS, TABLES, Table
 from pipeline.tables.store import path_of
 
@@ -31,11 +32,12 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
 
     Raises:
         StoreError: A newer version or another program has written a table, or no table can be there, or the object
-            store lets one commit overwrite another.
+            store lets one commit overwrite another, or nothing says how to log in there.
     """
     _check_root(root)
     options = dict(storage_options) or None
-    if is_s3(root):
+    if store_of(root) is not None:
+        check_login(root, storage_options)
         _check_conditional_put(path_of(root, "_conditional_put"), options)
     for table in TABLES:
         path = path_of(root, table.name)
@@ -90,7 +92,7 @@ def _check_conditional_put(path: str, options: dict[str, str] | None) -> None:
         return
     raise StoreError(
         f"the store of {path} lets one commit overwrite another: it must support conditional puts (If-None-Match), "
-        "as S3 does since 2024; use such a store, or a folder"
+        "as S3 (since 2024) and Azure do; use such a store, or a folder"
     )
 
 

@@ -1,4 +1,4 @@
-"""Arrow's file systems for the files under a root: a local folder, an S3 bucket, or another object store.
+"""Arrow's file systems for the files under a root: a local folder, S3, Azure, or another object store.
 
 Only delta-rs commits, and it writes a version only if that version does not exist. Files go through Arrow's own file
 systems. The one of deltalake is written in Python: it does not accept the buffers of pyarrow's Parquet writer, and
@@ -14,17 +14,27 @@ from urllib.parse import urlsplit
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
-from pipeline.config.places import is_s3, s3_option
+from pipeline.config.object_stores import AZURE, S3, store_of
+from pipeline.tables import azure
 from pipeline.tables.storage import folder_of
 
-# As delta-rs takes them, in either case and with `AWS_` or without, from the options and then from the environment.
-_NAMES = {
-    "access_key": ("access_key_id",),
-    "secret_key": ("secret_access_key",),
-    "session_token": ("session_token",),
-    "region": ("region", "default_region"),
-    "endpoint_override": ("endpoint_url", "endpoint"),
+_S3_ARGUMENTS = {
+    "access_key": "access_key_id",
+    "secret_key": "secret_access_key",
+    "session_token": "session_token",
+    "region": "region",
+    "endpoint_override": "endpoint_url",
 }
+
+
+def check_login(uri: str, storage_options: Mapping[str, str]) -> None:
+    """Return if the clients of a store know how to log in; without that some ask the metadata of the machine.
+
+    Raises:
+        StoreError: They do not, or would log in differently.
+    """
+    if store_of(uri) is AZURE:
+        azure.arguments(uri, storage_options)
 
 
 def files_at(uri: str, storage_options: Mapping[str, str]) -> FileSystem:
@@ -52,10 +62,13 @@ def arrows_own(
     folder = folder_of(uri)
     if folder is not None:
         return SubTreeFileSystem(str(folder.absolute()), LocalFileSystem())
-    if is_s3(uri):
+    kind = store_of(uri)
+    if kind is S3:
         place = urlsplit(uri)
         store = _s3(request_timeout_s, attempts, **_settings(storage_options))
         return SubTreeFileSystem(f"{place.netloc}{place.path}", store)
+    if kind is AZURE:
+        return SubTreeFileSystem(azure.container_of(uri), _azure(**azure.arguments(uri, storage_options)))
     return None
 
 
@@ -74,13 +87,14 @@ def _s3(request_timeout_s: float, attempts: int, **settings: Any) -> FileSystem:
     )
 
 
+@lru_cache(maxsize=4)
+def _azure(**arguments: str) -> FileSystem:
+    from pyarrow.fs import AzureFileSystem  # noqa: PLC0415
+
+    return AzureFileSystem(**arguments)
+
+
 def _settings(storage_options: Mapping[str, str]) -> dict[str, str]:
     """Arguments for Arrow; the SDK of AWS looks for missing credentials itself (profile, web identity)."""
-    given = {s3_option(name): value for name, value in storage_options.items()}
-    found = {}
-    for argument, names in _NAMES.items():
-        values = (*map(given.get, names), *(os.environ.get(f"AWS_{name.upper()}") for name in names))
-        value = next(filter(None, values), None)
-        if value is not None:
-            found[argument] = value
-    return found
+    values = {**S3.around(os.environ), **S3.given(storage_options)}
+    return {argument: values[option] for argument, option in _S3_ARGUMENTS.items() if option in values}

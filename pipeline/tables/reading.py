@@ -20,7 +20,7 @@ from pyarrow.fs import FileSystem
 
 from pipeline import clock
 from pipeline.errors import MissingTableError, StoreError
-from pipeline.tables.filesystem import files_at
+from pipeline.tables.filesystem import check_login, files_at
 from pipeline.tables.stamp import Stamp, newest_stamp
 from pipeline.tables.table_files import TableRows, files_of, line_of
 from pipeline.tables.versions import refuse_newer
@@ -109,6 +109,7 @@ class Tables:
             StoreError: It cannot be opened, or a newer lagwise has written it.
         """
         uri = f"{self.root.rstrip('/')}/{name}"
+        check_login(uri, self.storage_options)
         try:
             handle = DeltaTable(uri, storage_options=dict(self.storage_options) or None)
             refuse_newer(name, handle)

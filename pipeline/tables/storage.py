@@ -25,6 +25,7 @@ _SAYS_SO = re.compile(
     r"|(?:S3|Azure|GCS|HTTP|object store|Microsoft\w*|Google\w*) error\b.*(?:timed? ?out|error sending request"
     r"|connection|Service ?Unavailable|SlowDown|(?:status code|error response):? 5\d\d\b)"
     # Arrow's words.
+    r"|Azure Error: \[\w*\] (?:5\d\d\b|Fail to get a new connection|.*(?:timed? ?out|connection))"
     r"|AWS Error (?:NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT"
     r"|REQUEST_TIME_TOO_SKEWED|UNKNOWN \(HTTP status 5\d\d\))|AWS Error .*\b(?:ExpiredToken|EXPIRED_TOKEN)",
     re.IGNORECASE,
@@ -35,7 +36,7 @@ _REQUEST = re.compile(r"Error performing \w+ \S+ in \S+")
 """The request in an error of delta-rs. Words and numbers in its address and duration say nothing about the failure."""
 _REFUSES = re.compile(
     r"403 Forbidden|<Code>(?:AccessDenied|AllAccessDisabled|QuotaExceeded)</Code>"
-    r"|AWS Error (?:ACCESS_DENIED|UNKNOWN \(HTTP status 403\))"
+    r"|AWS Error (?:ACCESS_DENIED|UNKNOWN \(HTTP status 403\))|Azure Error: \[\w*\] 403\b"
 )
 _NUMBERS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT),

@@ -16,6 +16,7 @@ commit of delta-rs (ADR 0030). Where rows are many, tasks write the files and th
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -43,6 +44,7 @@ log = logging.getLogger(__name__)
 
 _Value = TypeVar("_Value")
 
+_GONE = re.compile(r"NO_SUCH_KEY|Azure Error: \[\w*\] 404\b")
 _TERM = 2**32
 # The order of a term's writes: it is made known, tables are brought to this version, what the driver before has left
 # is written, and then batches come, whose numbers begin at 0; that of who owns the tables is -1.
@@ -296,7 +298,7 @@ class Store:
 
 def _is_gone(cause: BaseException | None) -> bool:
     """Whether a file is not there: Arrow tells the answer of an object store only in words."""
-    return isinstance(cause, FileNotFoundError) or "NO_SUCH_KEY" in str(cause)
+    return isinstance(cause, FileNotFoundError) or bool(_GONE.search(str(cause)))
 
 
 def _metadata(stamp: Stamp) -> dict[str, str]:

@@ -107,10 +107,16 @@ def test_one_pod_stops_before_the_next_starts_and_both_containers_share_its_volu
     }
 
 
-def test_two_pods_share_a_bucket_without_a_claim() -> None:
-    found = manifests(
-        with_tables(root="s3://bucket/lagwise", checkpoint="/data/checkpoint") | {"standby": True}
-    )
+@pytest.mark.parametrize(
+    "root",
+    [
+        "s3://bucket/lagwise",
+        "az://container/lagwise",
+        "abfss://container@account.dfs.core.windows.net/lagwise",
+    ],
+)
+def test_two_pods_share_a_bucket_without_a_claim(root: str) -> None:
+    found = manifests(with_tables(root=root, checkpoint="/data/checkpoint") | {"standby": True})
 
     volumes = of_kind(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
     assert {"name": "tables", "emptyDir": {}} in volumes
@@ -118,7 +124,8 @@ def test_two_pods_share_a_bucket_without_a_claim() -> None:
 
 
 def test_bucket_without_a_folder_for_the_checkpoint_is_refused() -> None:
-    assert "checkpoint" in refusal(with_tables(root="s3://bucket/lagwise"))
+    for root in ("s3://bucket/lagwise", "az://container/lagwise"):
+        assert "checkpoint" in refusal(with_tables(root=root))
 
 
 def with_tables(**tables: str) -> dict[str, Any]:

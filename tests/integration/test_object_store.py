@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.config.model import Config, TablesConfig
 from pipeline.operate.cli.app import app
 from pipeline.tables.backup import back_up
 from pipeline.tables.owner import heartbeat
@@ -17,31 +16,14 @@ from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from tests.support.brokers.broker import small_broker
-from tests.support.job.forgetting import ForgetfulJob
 from tests.support.job.frames import NOW_MS, arrow
 from tests.support.job.job import RunningJob, read_table, running
+from tests.support.job.stored import StoredJob
 from tests.support.spark.object_store import BUCKET, ObjectStore, object_store
 from tests.support.spark.store_proxy import StoreProxy
 
 _MOST_REQUESTS = 150
 """Of 10,000 rows a batch makes 116; it made 1,515 when each step opened the tables that it read."""
-
-
-class StoredJob(ForgetfulJob):
-    """The job with its tables in the bucket."""
-
-    def __init__(self, bootstrap: str, store: ObjectStore, folder: Path) -> None:
-        super().__init__(bootstrap, folder)
-        self.tables = TablesConfig(
-            root=f"s3://{BUCKET}/lagwise",
-            checkpoint=str(folder / "checkpoint"),
-            storage_options=store.options,
-            # Upkeep after each batch.
-            upkeep_every_batches=1,
-        )
-
-    def config(self, **source: object) -> Config:
-        return super().config(**source).model_copy(update={"tables": self.tables})
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +35,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 @pytest.fixture(scope="module")
 def world(store: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredJob]:
     with small_broker() as broker:
-        yield StoredJob(broker.bootstrap_servers, store, tmp_path_factory.mktemp("driver"))
+        root = f"s3://{BUCKET}/lagwise"
+        yield StoredJob(broker.bootstrap_servers, root, store.options, tmp_path_factory.mktemp("driver"))
 
 
 def test_each_run_goes_on_where_the_tables_are(world: StoredJob) -> None:
@@ -119,12 +102,7 @@ def test_backup_holds_the_rows_of_the_bucket(world: StoredJob, tmp_path: Path) -
 
 def test_commands_read_the_bucket_by_the_configuration(world: StoredJob, tmp_path: Path) -> None:
     file = tmp_path / "lagwise.toml"
-    options = "".join(f'{name} = "{value}"\n' for name, value in world.tables.storage_options.items())
-    file.write_text(
-        f'[kafka.properties]\n"bootstrap.servers" = "{world.bootstrap}"\n[tables]\nroot = "{world.tables.root}"\n'
-        f'checkpoint = "{world.tables.checkpoint}"\n[tables.storage_options]\n{options}',
-        encoding="utf-8",
-    )
+    file.write_text(world.toml(), encoding="utf-8")
 
     lag = CliRunner().invoke(app, ["lag", "--config", str(file), "-o", "csv"])
     sql = CliRunner().invoke(app, ["sql", "--config", str(file), "SELECT 1"])
@@ -138,14 +116,8 @@ def test_commands_read_the_bucket_by_the_configuration(world: StoredJob, tmp_pat
 def test_batch_makes_few_requests_and_none_twice(store: ObjectStore, tmp_path: Path) -> None:
     """Of the whole job: driver, tasks, and the process that chooses. A store that takes 2 s for each makes it late."""
     with small_broker() as broker, StoreProxy(store.port) as proxy:
-        world = StoredJob(broker.bootstrap_servers, store, tmp_path)
-        world.tables = world.tables.model_copy(
-            update={
-                "root": f"s3://{BUCKET}/counted",
-                "storage_options": store.options_by(proxy.endpoint),
-                "upkeep_every_batches": 1000,
-            }
-        )
+        root, options = f"s3://{BUCKET}/counted", store.options_by(proxy.endpoint)
+        world = StoredJob(broker.bootstrap_servers, root, options, tmp_path, upkeep_every_batches=1000)
         world.commit("g1", 0, 5)
         with running(world.config()) as job:
             # Until then tables are opened that earlier ones had no use for.

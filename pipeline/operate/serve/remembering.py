@@ -3,13 +3,14 @@
 By default delta-rs retries a silent S3 endpoint for three minutes, and answers about all clusters open tables of each.
 """
 
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from time import monotonic
 
-from pipeline.config.places import is_folder_of_host, s3_option
+from pipeline.config.places import is_folder_of_host
 from pipeline.errors import MissingTableError, StoreError
 from pipeline.tables.reading import OpenTable, Tables
 
@@ -98,5 +99,6 @@ def remembering(tables: Tables) -> RememberingTables:
 
 def bounded(storage_options: Mapping[str, str]) -> dict[str, str]:
     """Options of delta-rs with limits for what it asks a store; what is given stays."""
-    given = {s3_option(name) for name in storage_options}
+    # delta-rs takes them in either case, with the store's prefix or without.
+    given = {re.sub("^(aws|azure|google)_", "", name.lower()) for name in storage_options}
     return {**{name: value for name, value in _BOUNDS.items() if name not in given}, **storage_options}

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pipeline.config.model import Config
-from pipeline.config.places import is_s3
+from pipeline.config.object_stores import store_of
 from pipeline.config.secret_values import resolve
 from pipeline.errors import MissingTableError, PipelineError
 from pipeline.local.jars import resolve_for_spark
@@ -68,9 +68,10 @@ class Engine:
             StoreError: A table cannot be opened, or a newer lagwise has written it.
             MissingDependencyError: No Java, or no jars of Delta.
         """
-        if is_s3(tables.root):
+        store = store_of(tables.root)
+        if store is not None:
             raise StartError(
-                f"the tables are at {tables.root}, which Spark cannot read without Hadoop's S3 client: query them "
+                f"the tables are at {tables.root}, which Spark cannot read without {store.hadoop}: query them "
                 "with DuckDB or Polars (deploy/docs/sql.md), or make a copy with `lagwise backup` and query that"
             )
         self.tables = tables

@@ -111,3 +111,8 @@ capabilities:
 {{ toYaml . }}
 {{- end }}
 {{- end }}
+
+{{/* Not empty if the tables are in an object store and not in a folder of the volume. */}}
+{{- define "lagwise.inStore" -}}
+{{- if regexMatch "^(s3|az|abfss?)://" .Values.config.tables.root -}}true{{- end -}}
+{{- end -}}

@@ -27,7 +27,7 @@ def test_folder_that_every_host_mounts_is_taken() -> None:
     check_places(TablesConfig(root="/data", shared=True), master=_SPARK, ships_code=True)
 
 
-@pytest.mark.parametrize("root", ["gs://bucket/lagwise", "abfss://c@account/lagwise", "hdfs://name/lagwise"])
+@pytest.mark.parametrize("root", ["gs://bucket/lagwise", "adl://account/lagwise", "hdfs://name/lagwise"])
 @pytest.mark.parametrize("master", ["local[*]", _SPARK])
 def test_other_store_than_a_folder_is_refused_unless_the_operator_says_so(root: str, master: str) -> None:
     with pytest.raises(ConfigError, match=r"tables.root: .* was not tried .* set tables.object_store = true"):
@@ -39,6 +39,43 @@ def test_other_store_than_a_folder_is_refused_unless_the_operator_says_so(root: 
 def test_executors_to_whom_nobody_ships_the_code_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"spark.master: yarn .* deploy/submit.sh"):
         check_places(TablesConfig(root="/data", shared=True), master="yarn", ships_code=False)
+
+
+_AZURE = [
+    "az://container/lagwise",
+    "abfss://container@account.dfs.core.windows.net/lagwise",
+    "abfs://container/lagwise",
+]
+
+
+@pytest.mark.parametrize("root", _AZURE)
+def test_container_of_azure_takes_tables(root: str) -> None:
+    options = {"AZURE_STORAGE_ACCOUNT_NAME": "a", "azure_storage_sas_key": "env:SAS", "allow_http": "true"}
+    tables = TablesConfig(root=root, checkpoint="/data/checkpoint", storage_options=options)
+
+    check_places(tables, master=_SPARK, ships_code=True)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"checkpoint": ""}, r"tables.checkpoint: .* name a folder on the driver's own disk"),
+        ({"root": "az://Container/x"}, r"tables.root: .* write az://container or abfss://container@account"),
+        ({"root": "abfss://c@account.dfs.core.chinacloudapi.cn/x"}, r"tables.root: .* cannot be used"),
+        (
+            {"storage_options": {"AZURE_STORAGE_USE_EMULATOR": "true"}},
+            r"AZURE_STORAGE_USE_EMULATOR applies to the commits of the tables but not to their files.* sas_token",
+        ),
+        # delta-rs would not know it.
+        ({"storage_options": {"AZURE_ACCOUNT_KEY": "x"}}, r"AZURE_ACCOUNT_KEY applies to"),
+        ({"catalog": "lagwise"}, r"tables.catalog: Spark cannot read .* Hadoop's Azure client"),
+    ],
+)
+def test_what_does_not_work_on_azure_is_refused(more: dict[str, object], words: str) -> None:
+    given = {"root": _AZURE[0], "checkpoint": "/data/checkpoint", **more}
+
+    with pytest.raises(ConfigError, match=words):
+        check_places(TablesConfig(**given), master="local[*]", ships_code=True)
 
 
 def at_s3(**more: object) -> TablesConfig:

@@ -224,13 +224,20 @@ def test_copy_that_takes_the_place_of_the_tables_is_noticed_once_and_then_read(
     assert groups_in(store) == ["a"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "AWS Error NO_SUCH_KEY during GetObject operation",
+        "ReadAt failed to read the required byte range. Azure Error: [BlobNotFound] 404 The specified blob does not exist.",
+    ],
+)
 def test_file_that_an_object_store_does_not_have_is_gone(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
     store.write(NAME, lags("a"), stamp(0))
 
     def read(_rows: TableRows, **_: object) -> pa.Table:
-        raise StoreError("cannot be read") from OSError("AWS Error NO_SUCH_KEY during GetObject operation")
+        raise StoreError("cannot be read") from OSError(words)
 
     monkeypatch.setattr(TableRows, "read", read)
 

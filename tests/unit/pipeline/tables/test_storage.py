@@ -101,11 +101,14 @@ def test_folder_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
         "AWS Error UNKNOWN (HTTP status 503) during HeadObject operation: No response body.",
         "AWS Error NETWORK_CONNECTION during PutObject operation: curlCode: 7, Couldn't connect to server",
         "AWS Error INTERNAL_FAILURE during GetObject operation: We encountered an internal error.",
+        "UploadFrom failed for 'http://x/a/c/f'. Azure Error: [ServerBusy] 503 The server is busy.\nRequest ID: 1",
+        "GetProperties failed for 'http://x/a/c/f'. Azure Error: [] Fail to get a new connection for: http://x. Could not connect",
     ],
 )
 def test_store_that_does_not_answer_arrow_is_an_outage(text: str) -> None:
     assert storage.trouble_of(OSError(text)) is not None
     assert storage.trouble_of(OSError("AWS Error ACCESS_DENIED during PutObject operation: x")) is None
+    assert storage.trouble_of(OSError("x failed. Azure Error: [BlobNotFound] 404 It does not exist.")) is None
 
 
 @pytest.mark.parametrize(
@@ -113,6 +116,7 @@ def test_store_that_does_not_answer_arrow_is_an_outage(text: str) -> None:
     [
         "AWS Error ACCESS_DENIED during PutObject operation: x",
         "AWS Error UNKNOWN (HTTP status 403) during PutObject operation: Unable to parse ExceptionName: QuotaExceeded",
+        "UploadFrom failed for 'http://x/a/c/f'. Azure Error: [AuthorizationPermissionMismatch] 403 x\nRequest ID: 1",
         'Server returned non-2xx status code: 403 Forbidden: <?xml version="1.0"?>\n<Error><Code>AccessDenied</Code>',
     ],
 )

@@ -179,7 +179,7 @@ def test_a_cluster_is_predicted_only_where_its_cores_are_given(command: Any, fil
     assert [f"\n# {size}: " in by_default for size in ("10,000", "100,000", "1,000,000")] == [True] * 3
 
 
-@pytest.mark.parametrize("scheme", ["hdfs", "abfss", "gs"])
+@pytest.mark.parametrize("scheme", ["hdfs", "adl", "gs"])
 def test_place_that_run_would_refuse_is_refused_and_one_that_it_would_take_is_warned_of(
     command: Any, file: Path, scheme: str
 ) -> None:

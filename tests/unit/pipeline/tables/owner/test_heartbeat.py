@@ -118,9 +118,10 @@ def test_file_that_is_no_beat_is_told_from_a_missing_one(tmp_path: Path, content
 
 
 def test_tables_that_are_no_folder_here_have_no_beats(tmp_path: Path) -> None:
-    assert not heartbeat.is_kept("abfss://bucket/lagwise")
-    assert heartbeat.read("abfss://bucket/lagwise", {}) is None
+    assert not heartbeat.is_kept("gs://bucket/lagwise")
+    assert heartbeat.read("gs://bucket/lagwise", {}) is None
     assert heartbeat.is_kept("s3://bucket/lagwise")
+    assert heartbeat.is_kept("az://container/lagwise")
     assert heartbeat.is_kept(tmp_path.as_uri())
 
 

@@ -126,8 +126,6 @@ def test_without_beats_the_newest_commit_is_the_sign_of_life(monkeypatch: pytest
     seen: list[dict[str, Any]] = []
     monkeypatch.setattr(standby, "watch", lambda _look, **more: seen.append(more))
 
-    standby.wait_for_turn(
-        config_at("abfss://bucket/lagwise"), Heartbeat("abfss://bucket/lagwise", {}), Event()
-    )
+    standby.wait_for_turn(config_at("gs://bucket/lagwise"), Heartbeat("gs://bucket/lagwise", {}), Event())
 
     assert [more["patience_s"] for more in seen] == [3 * 30 + 600]
