@@ -18,9 +18,9 @@ from pipeline.publish.pokes import Pokes
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.readiness import Readiness
 from pipeline.run.replay import ReplayContext
-from pipeline.tables.maintenance import Round
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.maintenance import Round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

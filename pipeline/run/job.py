@@ -67,12 +67,12 @@ from pipeline.run.spark.session import (
 )
 from pipeline.run.storage_wait import StorageWait
 from pipeline.source.deadline import CLIENT_S
-from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership, standby
 from pipeline.tables.owner.heartbeat import Heartbeat
 from pipeline.tables.storage import trouble_of
 from pipeline.tables.store import Store
-from pipeline.tables.upgrade import upgrade
+from pipeline.tables.upkeep.creation import create_tables
+from pipeline.tables.upkeep.upgrade import upgrade
 
 log = logging.getLogger(__name__)
 

@@ -26,9 +26,9 @@ from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.run.driver import Driver
 from pipeline.run.spark.session import PACKAGES, build_session
 from pipeline.source.summary import Summary
-from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES, Table
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.benchmarks.disk_world import TICK_MS, DiskWorld
 from tests.support.job import maintenance
 from tests.support.job.batches import KnownConfigs, batch_of, idle_driver, later, stamp_of

@@ -21,9 +21,9 @@ from pipeline.planning.step import PlanSettings
 from pipeline.planning.values import Published
 from pipeline.run.batch.decisions import decide_all
 from pipeline.run.spark.session import PACKAGES, build_session
-from pipeline.tables.creation import create_tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.benchmarks import processes
 from tests.benchmarks.plan_tables import PlanTables
 from tests.support.job.batches import idle_driver

@@ -16,8 +16,8 @@ from deltalake import DeltaTable
 from pipeline.config.model import Config
 from pipeline.run.batch.upkeep import maintain_tables
 from pipeline.run.driver import Driver
-from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.benchmarks.history_day import HistoryDay
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
 

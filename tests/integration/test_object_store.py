@@ -8,13 +8,13 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline.operate.cli.app import app
-from pipeline.tables.backup import back_up
 from pipeline.tables.owner import heartbeat
 from pipeline.tables.owner.beat_file import FILE_NAME
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.backup import back_up
 from tests.support.brokers.broker import small_broker
 from tests.support.job.frames import NOW_MS, arrow
 from tests.support.job.job import RunningJob, read_table, running

@@ -9,8 +9,8 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from pipeline.config.model import Config
-from pipeline.tables.backup import back_up
 from pipeline.tables.reading import Tables
+from pipeline.tables.upkeep.backup import back_up
 from tests.support.brokers.broker import admin_client
 from tests.support.brokers.inject import commit_record, inject, offsets_partition
 from tests.support.brokers.traffic import CONTROL_TOPIC, control_records

@@ -12,8 +12,8 @@ from pipeline.config.model import TablesConfig
 from pipeline.errors import ConfigError
 from pipeline.run.spark import catalog
 from pipeline.run.spark.catalog import register_tables
-from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES
+from pipeline.tables.upkeep.creation import create_tables
 
 _NAME = "lags_of_tests"
 

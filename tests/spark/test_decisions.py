@@ -17,8 +17,8 @@ from pipeline.planning.values import Published
 from pipeline.run.batch import decisions
 from pipeline.run.driver import Driver
 from pipeline.run.tasks.deciding import READS, DecidingTask, share
-from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import idle_driver, stamp_of
 from tests.support.job.frames import NOW_MS, arrow, at, member
 from tests.support.planning.settings import SETTINGS

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from pipeline import task_sizes
 from pipeline.run.batch.in_tasks import Folding, write_folded
 from pipeline.run.batch.lag import store_history
-from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import Tables
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
 from tests.support.job.frames import arrow, at
 from tests.support.spark.spark_jobs import SparkJob, jobs_of

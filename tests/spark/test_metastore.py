@@ -13,10 +13,10 @@ import pytest
 
 from pipeline.clock import now_ms
 from pipeline.local.embedded.config import HOST, free_port
-from pipeline.tables.creation import create_tables
 from pipeline.tables.owner.ownership import acquire
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.spark.metastore import Metastore
 
 _NAME = "lags_of_tests"

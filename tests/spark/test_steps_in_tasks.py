@@ -14,8 +14,8 @@ from pipeline.run.batch.quarantine import store_quarantine
 from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.run.driver import Driver
 from pipeline.source.summary import Summary
-from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
 from tests.support.job.frames import NOW_MS, at, decoded_rows, member
 from tests.support.job.steps import run_steps

@@ -8,11 +8,11 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.tables.creation import create_tables
 from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job import maintenance
 from tests.support.job.frames import NOW_MS, arrow, at, member, picked
 

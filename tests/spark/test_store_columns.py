@@ -19,10 +19,10 @@ from pyspark.sql.types import (
 )
 
 from pipeline.errors import StoreError
-from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Stamp, Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.frames import NOW_MS, picked
 
 STAMP = Stamp(batch_id=3, at_ms=NOW_MS, behind=(), reason=None)

@@ -15,8 +15,8 @@ from pipeline.run.batch import plans
 from pipeline.run.driver import Driver
 from pipeline.run.tasks.deciding import READS, DecidingTask, share
 from pipeline.source.summary import Summary
-from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import batch_of, idle_driver, later, stamp_of
 from tests.support.job.frames import NOW_MS, arrow, decoded_rows
 

@@ -7,7 +7,7 @@ import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.output import progress
-from pipeline.tables.backup import back_up
+from pipeline.tables.upkeep.backup import back_up
 
 
 def backup(

@@ -9,8 +9,8 @@ from pipeline.errors import MissingTableError, StoreError
 from pipeline.operate.doctor.evidence import StreamEvidence
 from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.output import plain
-from pipeline.tables.backup import ORDER
 from pipeline.tables.reading import OpenTable, Tables
+from pipeline.tables.upkeep.backup import ORDER
 
 
 def gone_files(stream: StreamEvidence) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from pipeline import clock
 from pipeline.run.batch.intake import Settled
 from pipeline.source.pace import due_after
-from pipeline.tables.maintenance import Kept
+from pipeline.tables.upkeep.maintenance import Kept
 
 _FILLS = 6
 """In a round."""

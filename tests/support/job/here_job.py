@@ -24,9 +24,9 @@ from pipeline.run.driver import Driver, ReadProgress
 from pipeline.run.memory import recall
 from pipeline.run.replay import ReplayContext
 from pipeline.source.datasource import StreamReader
-from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.frames import NOW_MS
 from tests.support.spark.read_frames import HereFrame, HereSpark
 from tests.support.waiting import wait_until

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping
 
-from pipeline.tables.maintenance import Kept, Round
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.maintenance import Kept, Round
 
 
 def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, str] = {}) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.source.summary import Summary
-from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
 from tests.support.job.frames import NOW_MS, decoded_rows
 from tests.support.job.steps import CutShortError, run_steps

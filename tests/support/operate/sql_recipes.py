@@ -6,9 +6,9 @@ from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from pipeline.tables.creation import create_tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.frames import arrow, member
 
 PAGE = Path(__file__).parents[3].joinpath("deploy/docs/sql.md").read_text(encoding="utf-8")

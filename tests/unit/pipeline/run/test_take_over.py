@@ -10,9 +10,9 @@ from pipeline.config.model import Config
 from pipeline.errors import FencedError
 from pipeline.run import job as job_module
 from pipeline.run.job import Job
-from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 
 FOUND: Any = SimpleNamespace(cluster_id="c")
 

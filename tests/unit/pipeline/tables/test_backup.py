@@ -9,14 +9,14 @@ import pytest
 from deltalake import DeltaTable
 
 from pipeline.errors import MissingTableError, StoreError
-from pipeline.tables import backup as module
-from pipeline.tables.backup import ORDER, back_up
-from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep import backup as module
+from pipeline.tables.upkeep.backup import ORDER, back_up
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job import maintenance
 from tests.support.job.frames import NOW_MS, arrow, at
 from tests.support.waiting import wait_until

@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 
 from pipeline.errors import StoreError
-from pipeline.tables.creation import _check_conditional_put
+from pipeline.tables.upkeep.creation import _check_conditional_put
 
 
 def test_store_that_refuses_the_second_commit_of_a_version_is_used(tmp_path: Path) -> None:

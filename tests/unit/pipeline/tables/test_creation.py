@@ -7,8 +7,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from pipeline.errors import StoreError
-from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES
+from pipeline.tables.upkeep.creation import create_tables
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from deltalake import DeltaTable
 from deltalake.transaction import AddAction
 
 from pipeline.errors import FencedError, StoreError
-from pipeline.tables.creation import create_tables
 from pipeline.tables.files import write_file
 from pipeline.tables.owner import ownership
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.frames import NOW_MS, arrow
 
 STAMP = Stamp(batch_id=3, at_ms=NOW_MS, behind=(1, 2), reason="not read yet")

@@ -13,13 +13,13 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
 from pipeline.errors import StoreError, TablesChangedError
-from pipeline.tables.creation import create_tables
 from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from pipeline.tables.table_files import SentTables, TableRows
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.frames import NOW_MS, arrow
 from tests.support.job.log_reads import log_reads
 

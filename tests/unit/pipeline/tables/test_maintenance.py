@@ -14,11 +14,11 @@ from deltalake.schema import Schema
 
 from pipeline.publish.read_back import newest_plans
 from pipeline.tables.arrow import arrow_schema
-from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import GROUP_HISTORY, TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from pipeline.tables.table_files import TableRows
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job import maintenance
 from tests.support.job.frames import NOW_MS, arrow, at
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from pipeline.tables import maintenance
-from pipeline.tables.creation import create_tables
-from pipeline.tables.maintenance import Kept, Round
 from pipeline.tables.schemas import TABLES, Table
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep import maintenance
+from pipeline.tables.upkeep.creation import create_tables
+from pipeline.tables.upkeep.maintenance import Kept, Round
 from tests.support.job.frames import NOW_MS, arrow, at
 from tests.support.job.maintenance import run
 

@@ -15,12 +15,12 @@ from pipeline.run.batch.plans import record_left_decisions
 from pipeline.run.tasks.tables import history_rows
 from pipeline.tables import store as store_module
 from pipeline.tables.arrow import arrow_schema
-from pipeline.tables.creation import create_tables
 from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import PARTITION_LAG, PLAN_STATE, RECOMMENDATIONS, TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job import maintenance
 from tests.support.job.frames import NOW_MS, at
 

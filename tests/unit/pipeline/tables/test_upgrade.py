@@ -14,15 +14,15 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from pipeline.errors import StoreError
-from pipeline.tables import upgrade as upgrading
 from pipeline.tables import versions
 from pipeline.tables.arrow import arrow_schema
-from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep import upgrade as upgrading
+from pipeline.tables.upkeep.creation import create_tables
 from pipeline.tables.versions import Change
 from tests.support.job.frames import NOW_MS
 
@@ -143,7 +143,7 @@ _KILLED = """
 import os, signal, sys
 from pathlib import Path
 import pyarrow as pa
-from pipeline.tables import upgrade as module
+from pipeline.tables.upkeep import upgrade as module
 from tests.unit.pipeline.tables.test_upgrade import started
 
 where, root = sys.argv[1:]

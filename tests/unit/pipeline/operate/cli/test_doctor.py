@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from pipeline.operate.cli.app import app
-from pipeline.tables.creation import create_tables
 from pipeline.tables.owner.heartbeat import Heartbeat
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.frames import arrow
 from tests.support.operate.patient import group, lag
 

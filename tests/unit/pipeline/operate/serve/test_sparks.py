@@ -11,8 +11,8 @@ from pipeline.operate.serve.page.spark import spark
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
 from pipeline.operate.serve.views.history import past_of
 from pipeline.operate.serve.views.sparks import POINTS, SPAN, Sparks
-from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import OpenTable, Tables
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.operate.table_world import NOON, World
 
 _GAP = timedelta(minutes=10)

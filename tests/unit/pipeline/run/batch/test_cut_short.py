@@ -22,9 +22,9 @@ from pipeline.source import partitions
 from pipeline.source.offset import Json
 from pipeline.source.partitions import Part, parts_of
 from pipeline.source.planner import Pace, Planner
-from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import CONTROL, idle_driver
 from tests.support.job.frames import NOW_MS, at, member
 from tests.support.job.steps import STEP_NAMES, CutShortError, WatchedSteps

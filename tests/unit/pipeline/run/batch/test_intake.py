@@ -13,9 +13,9 @@ from pipeline.run.batch.intake import Settled
 from pipeline.run.replay import Past
 from pipeline.source.offset import SourceOffset
 from pipeline.source.summary import Reached
-from pipeline.tables.creation import create_tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import CONTROL, FILTERS, KnownConfigs, stamp_of
 from tests.support.job.chosen import Chooser
 from tests.support.job.frames import arrow

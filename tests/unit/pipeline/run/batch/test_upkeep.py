@@ -11,8 +11,8 @@ from pipeline.kafka.positions import Intake
 from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.upkeep import maintain_tables
 from pipeline.run.driver import Driver
-from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
 
 LAST_OF_ROUND = 59

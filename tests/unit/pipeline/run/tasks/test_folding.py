@@ -12,8 +12,8 @@ from pipeline.errors import StorageRefusedError, StorageUnavailableError
 from pipeline.row_ranges import Ranges
 from pipeline.run.batch.in_tasks import added
 from pipeline.run.tasks.folding import Fold, FoldingTask
-from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import Tables
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.frames import arrow
 
 _ROWS = 10_000

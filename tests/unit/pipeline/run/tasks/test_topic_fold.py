@@ -8,10 +8,10 @@ import pyarrow.compute as pc
 from pipeline.lag.settings import TopicSettings
 from pipeline.run.tasks.tables import TopicFold
 from pipeline.source.decoded import Decoded
-from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.frames import arrow
 
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
