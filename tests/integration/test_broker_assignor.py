@@ -226,8 +226,9 @@ def test_broker_that_starts_again_reads_the_plans_that_are_there(tmp_path: Path)
         wait_until(lambda: one.group.owned() == target, what="the same members with the same partitions")
         other = uneven(target)
         one.publish(target, other, epoch=2)
-        # The first assignment of its process starts the reader, the next one finds the plan.
-        one.group.apply(other)
+        # No group has been assigned by this process, and the first assignment is to find the plan.
+        wait_until(lambda: one.logged(f"Plans are read from control topic {CONTROL}") == 1, what="reading")
+        assert one.poke() == other
         assert one.logged("Plan 2 is the assignment of group g") == 1
         check_failures(broker, one.members)
 
@@ -250,14 +251,13 @@ def test_broker_that_cannot_read_plans_assigns_all_the_same(tmp_path: Path, serv
         check_failures(broker, one.members)
 
 
-def test_format_of_storage_takes_the_class_and_starts_no_reader(tmp_path: Path) -> None:
+def test_format_of_storage_takes_the_class_and_a_broker_without_groups_has_one_reader(tmp_path: Path) -> None:
     properties = settings(bootstrap_servers="127.0.0.1:1")
     with brokers_with_jar(NEWEST):
         broker = EmbeddedBroker(data_dir=tmp_path / "broker", properties=properties)
         # It is formatted by StorageTool with these properties, or its start fails.
         with broker:
-            assert readers_of_plans(broker) == 0
-            assert "lagwise-plan-reader" not in (broker.data_dir / "server.log").read_text(encoding="utf-8")
+            assert readers_of_plans(broker) == 1
 
 
 def test_reader_comes_by_tls_and_sasl_with_rights_on_two_topics(tmp_path: Path) -> None:

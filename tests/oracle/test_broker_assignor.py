@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.java.broker_jar import VERSIONS, broker_jar
 
-CHECKS = 47
+CHECKS = 48
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -10,7 +10,7 @@ from confluent_kafka.admin import NewTopic, PartitionMetadata
 
 from pipeline.local.embedded.cluster import EmbeddedCluster
 from tests.support.brokers.broker import SMALL, admin_client
-from tests.support.brokers.proxy import Proxy
+from tests.support.brokers.proxy import HOST, Proxy
 from tests.support.waiting import wait_until
 
 SMALL_CLUSTER = {
@@ -52,12 +52,23 @@ class ProxiedCluster:
 
 
 @contextmanager
-def proxied_cluster(nodes: int = 3, *, controllers: int = 1, **more: str) -> Iterator[ProxiedCluster]:
-    """A `small_cluster` with a proxy before each broker, all forwarding."""
+def proxied_cluster(
+    nodes: int = 3,
+    *,
+    controllers: int = 1,
+    data_dir: Path | None = None,
+    names_itself: str | None = None,
+    **more: str,
+) -> Iterator[ProxiedCluster]:
+    """A `small_cluster` with a proxy before each broker, all forwarding; a property may name it by these proxies."""
     with ExitStack() as stack:
         proxies = {i: stack.enter_context(Proxy()) for i in range(1, nodes + 1)}
         ports = {i: proxy.port for i, proxy in proxies.items()}
-        made = small_cluster(nodes, controllers=controllers, advertised_ports=ports, **more)
+        if names_itself is not None:
+            more[names_itself] = ",".join(f"{HOST}:{port}" for port in ports.values())
+        made = small_cluster(
+            nodes, controllers=controllers, data_dir=data_dir, advertised_ports=ports, **more
+        )
         cluster = stack.enter_context(made)
         for i, proxy in proxies.items():
             proxy.target_port = cluster.node(i).port

@@ -4,6 +4,9 @@ import threading
 
 from confluent_kafka import Producer
 
+RECORDS_PER_S = 80.0
+"""In each partition."""
+
 
 class Flow:
     """A thread that produces; the number of a record is its offset.
@@ -12,8 +15,13 @@ class Flow:
         produced: Records in each partition so far.
     """
 
-    def __init__(self, bootstrap: str, topic: str, *, partitions: int, records_per_s: float = 80.0) -> None:
-        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2, "log_level": 0})
+    def __init__(
+        self, bootstrap: str, topic: str, *, partitions: int, records_per_s: float = RECORDS_PER_S
+    ) -> None:
+        # Idempotent: a record that is sent again while a broker dies would move the offsets behind it.
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "linger.ms": 2, "enable.idempotence": True, "log_level": 0}
+        )
         self._topic, self._partitions, self._records_per_s = topic, partitions, records_per_s
         self.produced = 0
         self._enough = threading.Event()

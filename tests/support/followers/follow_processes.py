@@ -30,7 +30,7 @@ from assignor.protocol.control import ControlRecord
 from assignor.protocol.migration import Migration
 from tests.support.brokers.acks_topic import read_acks
 from tests.support.brokers.broker import admin_client, create_topics
-from tests.support.brokers.flow import Flow
+from tests.support.brokers.flow import RECORDS_PER_S, Flow
 from tests.support.followers.follow_plans import key_of, plan
 from tests.support.followers.stays import Stay, overlapping
 from tests.support.waiting import wait_until
@@ -57,6 +57,7 @@ class Processes:
         module: str = "tests.support.followers.follow_member",
         config: Mapping[str, Any] | None = None,
         make_topics: Callable[[str, Mapping[str, int]], None] = create_topics,
+        records_per_s: float = RECORDS_PER_S,
     ) -> None:
         self.bootstrap, self._module, self._config = bootstrap, module, dict(config or {})
         self.group, self.topic = f"{name}-group", f"{name}-topic"
@@ -69,7 +70,7 @@ class Processes:
         self._read, self._lines = 0, list[dict[str, Any]]()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
-        self._flow = Flow(bootstrap, self.topic, partitions=partitions)
+        self._flow = Flow(bootstrap, self.topic, partitions=partitions, records_per_s=records_per_s)
         self.migration: Migration = "disabled"
         """What plans say of it."""
         self._epoch = 0

@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Kafka makes an instance for each time that it reads its configuration, about nine in a broker and one in
  * StorageTool, and assigns on the thread that serves the group's heartbeats. So plans and their reader belong to the
- * process, the reader starts with the first assignment, and an assignment is a look-up in memory that never throws.
+ * process, the reader starts in a broker only, and an assignment is a look-up in memory that never throws.
  */
 public final class PlanAssignor implements ConsumerGroupPartitionAssignor, Configurable {
     private static final Logger LOG = LoggerFactory.getLogger(PlanAssignor.class);
@@ -64,6 +64,9 @@ public final class PlanAssignor implements ConsumerGroupPartitionAssignor, Confi
     @Override
     public void configure(Map<String, ?> broker) {
         config = ReaderConfig.of(broker);
+        if (String.valueOf(broker.get("process.roles")).contains("broker")) {
+            reader.startUnasked(config);
+        }
     }
 
     @Override

@@ -6,7 +6,7 @@ public interface PlanAssignorMXBean {
     /** Plans that the broker would follow now. */
     int getPlans();
 
-    /** Whether the control topic can be read; false before the first assignment. */
+    /** Whether the control topic is read: without an error for 2 s, and with an answer within 10 s. */
     boolean isReading();
 
     /** Assignments that a plan gave. */

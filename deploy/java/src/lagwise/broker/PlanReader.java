@@ -1,5 +1,8 @@
 package lagwise.broker;
 
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
 import lagwise.control.ControlReader;
 
 import org.apache.kafka.common.errors.AuthorizationException;
@@ -17,9 +20,14 @@ final class PlanReader {
     private static final long LONGEST_PAUSE_MS = 15_000;
     /** A reader that may describe the topic, but not read it, hears so from its first fetch; opening works. */
     private static final long SURE_AFTER_NS = 2_000_000_000L;
+    /** A reader that has metadata waits in silence for brokers that are away; those that are there answer twice a second. */
+    private static final long SILENT_AFTER_NS = 10_000_000_000L;
+    /** By then a broker has opened its listeners, and StorageTool, which makes the class as well, has ended. */
+    private static final long UNASKED_AFTER_MS = 10_000;
 
     private final Plans plans;
     private final Counters counters;
+    private final CountDownLatch isWanted = new CountDownLatch(1);
     private volatile Thread thread;
     private boolean hasSaidNoServers;
     private boolean isAway;
@@ -30,8 +38,23 @@ final class PlanReader {
         this.counters = counters;
     }
 
-    /** Starts the thread unless it runs; also one that an Error has ended. */
+    /**
+     * Starts the thread unless it runs; it reads in a while, or from the first assignment on. A broker that becomes the
+     * coordinator of a group has read the group's plan by then: its first assignment may be the one that a poke asks for.
+     */
+    void startUnasked(ReaderConfig config) {
+        if (config.namesServers()) {
+            ensureRunning(config);
+        }
+    }
+
+    /** Starts the thread unless it runs, also one that an Error has ended, and has it read at once. */
     void start(ReaderConfig config) {
+        isWanted.countDown();
+        ensureRunning(config);
+    }
+
+    private void ensureRunning(ReaderConfig config) {
         Thread running = thread;
         if (running == null || !running.isAlive()) {
             startOnce(config);
@@ -59,6 +82,7 @@ final class PlanReader {
     private void run(ReaderConfig config) {
         Intake intake = new Intake(config.cluster(), plans, counters);
         try {
+            isWanted.await(UNASKED_AFTER_MS, TimeUnit.MILLISECONDS);
             while (true) {
                 try (TopicIds ids = new TopicIds(config);
                     ControlReader reader = new ControlReader(config.reader(), config.controlTopic(),
@@ -85,14 +109,22 @@ final class PlanReader {
             try {
                 begin.run();
                 reader.open();
-                long openedNs = System.nanoTime();
+                long answers = reader.answers();
+                long answeredNs = System.nanoTime();
+                long openedNs = answeredNs;
                 while (true) {
                     reader.poll();
                     settle.run();
-                    if (!counters.isReading && System.nanoTime() - openedNs >= SURE_AFTER_NS) {
-                        LOG.info("Plans are read from control topic {}", config.controlTopic());
-                        isAway = false;
-                        counters.isReading = true;
+                    long nowNs = System.nanoTime();
+                    if (reader.answers() > answers) {
+                        answers = reader.answers();
+                        answeredNs = nowNs;
+                    }
+                    if (nowNs - answeredNs >= SILENT_AFTER_NS) {
+                        noteAway(config, "its brokers do not answer");
+                        openedNs = nowNs;
+                    } else if (!counters.isReading && nowNs - openedNs >= SURE_AFTER_NS) {
+                        noteReading(config);
                     }
                 }
             } catch (RetriableException | AuthorizationException error) {
@@ -101,14 +133,24 @@ final class PlanReader {
         }
     }
 
-    private void pause(ReaderConfig config, RuntimeException error) throws InterruptedException {
-        pauseMs = counters.isReading ? FIRST_PAUSE_MS : pauseMs;
+    private void noteReading(ReaderConfig config) {
+        LOG.info("Plans are read from control topic {}", config.controlTopic());
+        isAway = false;
+        counters.isReading = true;
+    }
+
+    private void noteAway(ReaderConfig config, String why) {
         counters.isReading = false;
         if (!isAway) {
             LOG.warn("Control topic {} cannot be read ({}): groups keep what they have once their plan is over; "
-                + "it is tried again until it can", config.controlTopic(), words(error));
+                + "it is tried again until it can", config.controlTopic(), why);
         }
         isAway = true;
+    }
+
+    private void pause(ReaderConfig config, RuntimeException error) throws InterruptedException {
+        pauseMs = counters.isReading ? FIRST_PAUSE_MS : pauseMs;
+        noteAway(config, words(error));
         Thread.sleep(pauseMs);
         pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     }

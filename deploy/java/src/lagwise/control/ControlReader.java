@@ -62,6 +62,13 @@ public final class ControlReader implements AutoCloseable {
         look();
     }
 
+    /** How many requests for records brokers have answered, with records or without. */
+    public long answers() {
+        return consumer.metrics().entrySet().stream()
+            .filter(one -> one.getKey().name().equals("fetch-total") && one.getKey().group().equals("consumer-fetch-manager-metrics"))
+            .mapToLong(one -> ((Number) one.getValue().metricValue()).longValue()).sum();
+    }
+
     /** Notices a topic that is gone, which a consumer would wait for in silence, and partitions that are new. */
     private void look() {
         List<PartitionInfo> found = consumer.partitionsFor(topic);

@@ -51,6 +51,26 @@ public final class ProcessChecks {
         same(ManagementFactory.getPlatformMBeanServer().getAttribute(name, "Reading"), false);
     }
 
+    public void brokerStartsTheReaderWithoutAnAssignmentAndControllersDoNot() throws InterruptedException {
+        PlanAssignor one = new FakeTopic().assignor();
+        String servers = "lagwise.bootstrap.servers";
+        long before = readers();
+        one.configure(Map.of("process.roles", "controller", servers, "127.0.0.1:1"));
+        one.configure(Map.of("process.roles", "broker"));
+        same(readers(), before);
+        Set<Thread> others = Thread.getAllStackTraces().keySet();
+        for (int number = 0; number < INSTANCES; number++) {
+            one.configure(Map.of("process.roles", "broker,controller", servers, "127.0.0.1:1"));
+        }
+        same(readers(), before + 1);
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            if (!others.contains(thread) && thread.getName().equals("lagwise-plan-reader")) {
+                thread.interrupt();
+                thread.join();
+            }
+        }
+    }
+
     public void readerThatCannotBeMadeHurtsNobody() throws InterruptedException {
         FakeTopic topic = new FakeTopic();
         PlanAssignor one = topic.assignor();
