@@ -56,9 +56,8 @@ def _identity(given: Mapping[str, str], around: Mapping[str, str]) -> frozenset[
     found = _first(given, given) or _first(given, both) or _first(both, both) or _MANAGED
     if not found <= both.keys() or (found == _MANAGED and "client_secret" in both):
         raise StoreError(
-            "tables.storage_options: nothing says how to log in to Azure; give AZURE_STORAGE_ACCOUNT_KEY, "
-            "AZURE_STORAGE_SAS_TOKEN, the three of AZURE_CLIENT_ID, AZURE_CLIENT_SECRET and AZURE_TENANT_ID, or the "
-            "AZURE_CLIENT_ID of a managed identity, here or in the environment; a workload identity only there"
+            "tables.storage_options: no login to Azure; give AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN, "
+            "AZURE_CLIENT_ID (managed identity), or that with AZURE_CLIENT_SECRET and AZURE_TENANT_ID"
         )
     if found == _WORKLOAD and given.keys() & _WORKLOAD:
         raise StoreError(
