@@ -17,10 +17,9 @@ from typing import NamedTuple
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.local import class_data, shipped_code, spark_conf
 from pipeline.local.jars import resolve_for_spark
-from pipeline.run.spark.session import DRIVER_JVM, PACKAGES, shared_classes
+from pipeline.run.spark.session import DRIVER_JVM, LOG_SETTINGS, PACKAGES, shared_classes
 
 _RUN = Path(__file__).parents[1] / "run"
-_LOG_SETTINGS = _RUN / "log4j2.properties"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 _FORGOTTEN_AFTER = {
@@ -70,7 +69,7 @@ def submission(arguments: Sequence[str], environment: Mapping[str, str], brought
         "--jars": [str(jar) for jar in brought.jars],
         "--py-files": [str(brought.code)],
         "--archives": archive,
-        "--files": [str(_LOG_SETTINGS), config] if is_cluster else [],
+        "--files": [str(LOG_SETTINGS), config] if is_cluster else [],
     }
     _refuse_commas(*lists.values())
     lists["--files"].append(environment.get("LAGWISE_FILES", ""))
@@ -124,7 +123,7 @@ def _refuse_commas(*lists: Sequence[str]) -> None:
 
 
 def _of_client(brought: Brought, *, takes_archive: bool) -> dict[str, str]:
-    options = (f"-Dlog4j2.configurationFile={_LOG_SETTINGS}", *DRIVER_JVM)
+    options = (f"-Dlog4j2.configurationFile={LOG_SETTINGS}", *DRIVER_JVM)
     if not (takes_archive and brought.shared_classes):
         return {_JAVA_OPTIONS: class_data.one_line(options)}
     return {
@@ -136,7 +135,7 @@ def _of_client(brought: Brought, *, takes_archive: bool) -> dict[str, str]:
 
 def _of_cluster(python: str) -> dict[str, str]:
     return {
-        _JAVA_OPTIONS: " ".join((f"-Dlog4j2.configurationFile={_LOG_SETTINGS.name}", *DRIVER_JVM)),
+        _JAVA_OPTIONS: " ".join((f"-Dlog4j2.configurationFile={LOG_SETTINGS.name}", *DRIVER_JVM)),
         "spark.yarn.appMasterEnv.PYSPARK_PYTHON": python,
         "spark.yarn.appMasterEnv.PYSPARK_DRIVER_PYTHON": python,
     }

@@ -89,7 +89,9 @@ DRIVER_JVM = (
     "-Xms64m",
 )
 """Java options of a driver, which is small and idle most of the time."""
-_LOG4J = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
+LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+"""What the JVM logs."""
+_LOG4J = f"-Dlog4j2.configurationFile={LOG_SETTINGS}"
 
 
 def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -> SparkSession:

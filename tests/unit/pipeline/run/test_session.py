@@ -28,6 +28,10 @@ def test_configuration_wins_over_both() -> None:
     assert told["spark.ui.enabled"] == "maybe"
 
 
+def test_jvm_logs_by_settings_that_exist() -> None:
+    assert session.LOG_SETTINGS.is_file()
+
+
 def test_what_the_job_relies_on_cannot_be_changed() -> None:
     wrong = {"spark.sql.session.timeZone": "Europe/Berlin"}
 
