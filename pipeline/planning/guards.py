@@ -97,10 +97,9 @@ def guard_against(proposal: Proposal, guards: Guards, state: GroupState, *, now_
 
 
 def _reasons(plan: Proposal, guards: Guards, state: GroupState, *, now_ms: int) -> Iterator[str]:
-    settled_ms = now_ms - state.since_ms
     most = guards.most_moves(plan.n_partitions, has_budget=plan.has_budget)
-    if not is_over(guards.settle_ms - settled_ms, of_ms=guards.settle_ms):
-        yield reasons.guard_settle(state.generation, settled_ms, guards.settle_ms)
+    if not has_settled(guards, state, now_ms=now_ms):
+        yield reasons.guard_settle(state.generation, now_ms - state.since_ms, guards.settle_ms)
     if plan.lag < guards.min_lag:
         yield reasons.guard_lag(plan.lag, guards.min_lag)
     if guards.min_lag_ms > 0 and not plan.lag_s * 1000 >= guards.min_lag_ms:
@@ -114,6 +113,11 @@ def _reasons(plan: Proposal, guards: Guards, state: GroupState, *, now_ms: int) 
     yield from pauses(guards, state, now_ms=now_ms)
     if state.confirmations < guards.confirmations:
         yield reasons.guard_confirmations(state.confirmations, guards.confirmations)
+
+
+def has_settled(guards: Guards, state: GroupState, *, now_ms: int) -> bool:
+    """Whether the group's generation is old enough for a plan."""
+    return is_over(state.since_ms + guards.settle_ms - now_ms, of_ms=guards.settle_ms)
 
 
 def is_over(left_ms: int, *, of_ms: int) -> bool:

@@ -12,13 +12,8 @@ from typer.testing import CliRunner
 from pipeline.operate.cli.app import app
 from pipeline.tables.owner import heartbeat
 from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import TABLES
-from pipeline.tables.stamp import Stamp
-from pipeline.tables.store import Store
-from pipeline.tables.upkeep.backup import back_up
 from tests.support.brokers.broker import small_broker
-from tests.support.job.frames import NOW_MS, arrow
-from tests.support.job.job import read_table, running
+from tests.support.job.job import running
 from tests.support.job.stored import StoredJob
 from tests.support.spark.azure_store import ACCOUNT, CONTAINER, AzureStore, azure_store
 from tests.support.spark.store_proxy import StoreProxy
@@ -78,33 +73,18 @@ def test_job_keeps_the_commits_and_its_sign_of_life_and_waits_for_a_store_that_r
 
 
 def test_driver_whose_term_is_over_writes_nothing(world: StoredJob) -> None:
-    root, options = world.tables.root, world.tables.storage_options
-    term = Store(root, term=0, storage_options=options).highest_term()
-    old, new = (Store(root, term=term + more, storage_options=options) for more in (1, 2))
-    new.touch()
-    version = new.versions(["quarantine"])
-
-    old.write("quarantine", arrow("quarantine", {}), Stamp(batch_id=7, at_ms=NOW_MS))
-
-    assert new.versions(["quarantine"]) == version
+    world.assert_old_term_writes_nothing()
 
 
 def test_backup_and_commands_read_the_container(world: StoredJob, tmp_path: Path) -> None:
-    tables = Tables(world.tables.root, world.tables.storage_options)
+    world.assert_backup_is_whole(tmp_path / "copy")
     (tmp_path / "lagwise.toml").write_text(world.toml(), encoding="utf-8")
 
-    copied = {one.name for one in back_up(tables, tmp_path / "copy")}
     lag, sql = (
         CliRunner().invoke(app, [*command, "--config", str(tmp_path / "lagwise.toml"), *more])
         for command, more in ((["lag"], ["-o", "csv"]), (["sql"], ["SELECT 1"]))
     )
 
-    assert copied == {table.name for table in TABLES}
-    rows = Tables(str(tmp_path / "copy")).read("partition_lag", columns=["group_id", "partition"]).to_pylist()
-    wanted = read_table(world.config(), "partition_lag")
-    assert sorted((row["group_id"], row["partition"]) for row in rows) == sorted(
-        (row["group_id"], row["partition"]) for row in wanted
-    )
     assert lag.exit_code == 0, lag.output
     assert "g2" in lag.stdout
     assert sql.exit_code != 0

@@ -10,14 +10,8 @@ from typer.testing import CliRunner
 from pipeline.operate.cli.app import app
 from pipeline.tables.owner import heartbeat
 from pipeline.tables.owner.beat_file import FILE_NAME
-from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import TABLES
-from pipeline.tables.stamp import Stamp
-from pipeline.tables.store import Store
-from pipeline.tables.upkeep.backup import back_up
 from tests.support.brokers.broker import small_broker
-from tests.support.job.frames import NOW_MS, arrow
-from tests.support.job.job import RunningJob, read_table, running
+from tests.support.job.job import RunningJob, running
 from tests.support.job.stored import StoredJob
 from tests.support.spark.object_store import BUCKET, ObjectStore, object_store
 from tests.support.spark.store_proxy import StoreProxy
@@ -76,28 +70,11 @@ def test_store_that_goes_away_is_waited_for_and_nothing_is_lost(world: StoredJob
 
 
 def test_driver_whose_term_is_over_writes_nothing(world: StoredJob) -> None:
-    root, options = world.tables.root, world.tables.storage_options
-    term = Store(root, term=0, storage_options=options).highest_term()
-    old, new = (Store(root, term=term + more, storage_options=options) for more in (1, 2))
-    new.touch()
-    version = new.versions(["quarantine"])
-
-    old.write("quarantine", arrow("quarantine", {}), Stamp(batch_id=7, at_ms=NOW_MS))
-
-    assert new.versions(["quarantine"]) == version
+    world.assert_old_term_writes_nothing()
 
 
 def test_backup_holds_the_rows_of_the_bucket(world: StoredJob, tmp_path: Path) -> None:
-    tables = Tables(world.tables.root, world.tables.storage_options)
-
-    copied = {one.name for one in back_up(tables, tmp_path / "copy")}
-
-    assert copied == {table.name for table in TABLES}
-    rows = Tables(str(tmp_path / "copy")).read("partition_lag", columns=["group_id", "partition"]).to_pylist()
-    wanted = read_table(world.config(), "partition_lag")
-    assert sorted((row["group_id"], row["partition"]) for row in rows) == sorted(
-        (row["group_id"], row["partition"]) for row in wanted
-    )
+    world.assert_backup_is_whole(tmp_path / "copy")
 
 
 def test_commands_read_the_bucket_by_the_configuration(world: StoredJob, tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""What commits show: lag when they were made, their window, and their pace."""
+"""Measures of commits: lag at each commit, the window of recent ones, and their pace."""

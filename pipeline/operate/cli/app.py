@@ -44,7 +44,7 @@ _PANELS = {
         "pin": "Keep partitions of a group where they are: no plan moves them.",
         "unpin": "Let plans move pinned partitions of a group again; without TOPIC, all of them.",
         "trigger": "Evaluate a group at once and let its next plan skip the guards.",
-        "orders": "Standing orders of all groups: what is paused, pinned, triggered or approved, since when, by whom.",
+        "orders": "Standing orders of all groups: pauses, pins, triggers and approvals, with their time and author.",
     },
     "Plan on paper": {
         "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",

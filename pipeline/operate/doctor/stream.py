@@ -78,7 +78,7 @@ def _cause(health: Health, seen: Sight, age: str) -> tuple[str, str | None]:
 
 
 def _todo(seen: Sight) -> str:
-    """What to do about a driver that is alive and not up to date."""
+    """Advice for a driver that is alive but not up to date."""
     report = seen.beat.report if seen.beat else None
     if report is not None and report.kafka_error is not None:
         return _KAFKA

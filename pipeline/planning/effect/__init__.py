@@ -1,6 +1,6 @@
-"""What plans did: the members that they concern, the verdict, the price of a move, and the way back.
+"""Effects of plans: the members concerned, the verdict, the price of a move, and the way back.
 
-`witnesses` are what a plan's members do at their commits, `losses` what that costs them, `judge` the verdict, `waiting`
-the plans that wait for it, `price` what members read less while their partitions are new to them, and `way_back` the
-plan that takes a plan back. Imports `problem`, and of `planning` guards, progress, record, state and values.
+`witnesses` samples members at their commits, `losses` measures the ground that they lose, `judge` gives the verdict,
+`waiting` holds other plans back until then, `price` measures how slowly members read partitions that are new to them,
+and `way_back` takes a plan back. Imports `problem`, and of `planning` guards, progress, record, state and values.
 """

@@ -1,4 +1,4 @@
-"""What an applied plan did to the members that it concerned: helped, hurt, or cannot tell.
+"""The verdict on an applied plan: it helped, it hurt, or the judge cannot tell.
 
 The judge looks only at measured progress, never at what the planner believes. The plan has made a member worse off if
 the member kept up before it and its lag at its own commits rises three times in a row under it (or fewer times by
@@ -83,7 +83,7 @@ def _benefit(plan: PlanState, seen: Measured, watched: Sequence[Witness]) -> tup
 
 
 def _loses_ground(one: Witness, plan: PlanState) -> bool:
-    """Whether a member that kept up is further behind at each of its three newest commits.
+    """Return whether a member that kept up has lost ground under the plan.
 
     Needless plans are judged by less (`_is_behind_by_needless`): lagwise learns from other plans, and the next one
     corrects them.
@@ -94,7 +94,7 @@ def _loses_ground(one: Witness, plan: PlanState) -> bool:
 
 
 def _falls_behind(one: Witness) -> bool:
-    """Whether the member is further behind at each of its three newest commits, by more than noise."""
+    """Return whether lag has grown at each of the three newest commits, by more than noise."""
     # Clock errors can look like a small loss. A plan that only waits for the verdict needs no such margin.
     is_evident = one.lags[-1] - one.lags[0] > clock_error_records(one.arriving_then)
     is_full = len(one.lags) == COMMITS
@@ -102,10 +102,10 @@ def _falls_behind(one: Witness) -> bool:
 
 
 def _is_behind_by_needless(one: Witness, plan: PlanState) -> bool:
-    """Whether the member has a backlog after a needless plan, before which nobody was behind, and does not drain it.
+    """Return whether the member fails to drain a backlog that a needless plan gave it.
 
-    It does not if its backlog is no smaller at the last of four commits than at the first, or grows from the lag that
-    it had when the plan was applied: the more it grows, the fewer commits show it.
+    It fails if its backlog is no smaller at the last of four commits than at the first, or grows from its lag when
+    the plan was applied: the more it grows, the fewer commits show it.
     """
     if min(one.lags[-2:]) <= level(one):
         return False

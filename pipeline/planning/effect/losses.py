@@ -1,4 +1,4 @@
-"""What a plan's witnesses lose: members that it concerns, and their lag at their commits since."""
+"""Losses of the members that a plan concerns, by lag at their commits since the plan."""
 
 from pipeline.planning.problem.load import BACKLOG_S
 from pipeline.planning.state import PlanState, Witness
@@ -26,19 +26,19 @@ def level(one: Witness) -> float:
 
 
 def is_watched(one: Witness) -> bool:
-    """Whether the member can show an effect: it is not excused, and it has records to read."""
+    """Return whether the member can show an effect: it is not excused and has records to read."""
     return not one.is_excused and one.arriving_then > 0
 
 
 def is_put_behind(one: Witness) -> bool:
-    """Whether the member has a new backlog, which did not come with its partitions, and does not drain it."""
+    """Return whether the member has, and does not drain, a backlog beyond what came with its partitions."""
     if one.is_excused or not one.lags or one.lags[-1] <= level(one):
         return False
     return not one.lags[1:] or one.lags[-1] >= one.lags[-2]
 
 
 def is_net_loss(plan: PlanState) -> bool:
-    """Whether the members that the plan concerns lose more ground together than they did before it.
+    """Return whether the plan's members together lose more ground than before it.
 
     If the plan was needless and none lost ground before it, one member with a backlog that it does not drain is enough.
     """

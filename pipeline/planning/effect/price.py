@@ -137,7 +137,7 @@ def _watched(taker: Taker, case: Case, name: str) -> Taker | float | None:
 
 
 def _price_s(taker: Taker, case: Case, name: str, *, arriving: float, drained: float) -> float | None:
-    """What the taker would have read while it was slow, in seconds of what it was given; None if that was little."""
+    """Reading lost while the taker was slow, in seconds of arrivals it was given; None if it was given little."""
     if taker.given < _LEAST_SHARE * taker.arriving:
         return None
     # Optimism is no evidence, and where partitions have costs, speed is not in records.

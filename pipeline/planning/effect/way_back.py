@@ -19,7 +19,7 @@ from assignor.strategies.registry import strategy
 from pipeline.planning import reasons
 from pipeline.planning.effect import price
 from pipeline.planning.effect.waiting import is_pending
-from pipeline.planning.guards import is_over, pauses
+from pipeline.planning.guards import has_settled, pauses
 from pipeline.planning.problem.case import Case
 from pipeline.planning.problem.fixed import barred
 from pipeline.planning.problem.improvement import gain
@@ -79,9 +79,7 @@ def way_back(case: Case, state: GroupState) -> Assignment | None:
     owners: a partition has none during its hand-over.
     """
     plan, rules = state.plan, case.rules
-    settle_ms = rules.guards.settle_ms
-    is_settled = is_over(state.since_ms + settle_ms - case.now_ms, of_ms=settle_ms)
-    if plan is None or rules.dry_run or not is_settled:
+    if plan is None or rules.dry_run or not has_settled(rules.guards, state, now_ms=case.now_ms):
         return None
     if (case.group.readable() & (case.group.owner < 0)).any():
         return None

@@ -17,8 +17,8 @@ State: TypeAlias = Literal["ok", "warning", "critical"]
 LATE_TRIGGERS = 3
 _DEAD_TRIGGERS = 10
 _LEAST_S = 15.0
-_NOT_YET_OWNER = "; one that runs already waits for Kafka: see its log"
 """Three beats; with shorter triggers, a machine that is busy for a moment would count as dead."""
+_NOT_YET_OWNER = "; one that runs already waits for Kafka: see its log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

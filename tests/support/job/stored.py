@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.config.model import Config, TablesConfig
+from pipeline.tables.reading import Tables
+from pipeline.tables.schemas import TABLES
+from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
+from pipeline.tables.upkeep.backup import back_up
 from tests.support.job.forgetting import ForgetfulJob
+from tests.support.job.frames import NOW_MS, arrow
+from tests.support.job.job import read_table
 
 
 class StoredJob(ForgetfulJob):
@@ -45,4 +52,27 @@ class StoredJob(ForgetfulJob):
         return (
             f'[kafka.properties]\n"bootstrap.servers" = "{self.bootstrap}"\n[tables]\nroot = "{self.tables.root}"\n'
             f'checkpoint = "{self.tables.checkpoint}"\n[tables.storage_options]\n{options}'
+        )
+
+    def assert_old_term_writes_nothing(self) -> None:
+        """A driver is refused once another has a later term."""
+        root, options = self.tables.root, self.tables.storage_options
+        term = Store(root, term=0, storage_options=options).highest_term()
+        old, new = (Store(root, term=term + more, storage_options=options) for more in (1, 2))
+        new.touch()
+        version = new.versions(["quarantine"])
+
+        old.write("quarantine", arrow("quarantine", {}), Stamp(batch_id=7, at_ms=NOW_MS))
+
+        assert new.versions(["quarantine"]) == version
+
+    def assert_backup_is_whole(self, copy: Path) -> None:
+        """A copy has every table, and the rows of `partition_lag`."""
+        copied = {one.name for one in back_up(Tables(self.tables.root, self.tables.storage_options), copy)}
+
+        assert copied == {table.name for table in TABLES}
+        rows = Tables(str(copy)).read("partition_lag", columns=["group_id", "partition"]).to_pylist()
+        wanted = read_table(self.config(), "partition_lag")
+        assert sorted((row["group_id"], row["partition"]) for row in rows) == sorted(
+            (row["group_id"], row["partition"]) for row in wanted
         )

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +13,7 @@ import pytest
 from pyarrow.fs import AzureFileSystem
 
 from pipeline.local.embedded.config import free_port
+from tests.support.spark.answering import answers
 from tests.support.waiting import wait_until
 
 CONTAINER = "lagwise"
@@ -82,9 +82,7 @@ def azure_store(folder: Path) -> Iterator[AzureStore]:
             stderr=subprocess.STDOUT,
         )
     try:
-        wait_until(
-            lambda: process.poll() is not None or _answers(port), what="Azurite", within_s=_UP_WITHIN_S
-        )
+        wait_until(lambda: process.poll() is not None or answers(port), what="Azurite", within_s=_UP_WITHIN_S)
         assert process.poll() is None, (folder / "output").read_text(encoding="utf-8")
         yield AzureStore(port)
     finally:
@@ -120,14 +118,3 @@ def _program() -> Path:
             )
             unfinished.rename(home)
     return home / "node_modules" / _PACKAGE / "dist" / "src" / "blob" / "main.js"
-
-
-def _answers(port: int) -> bool:
-    connection = HTTPConnection("127.0.0.1", port, timeout=1)
-    try:
-        connection.request("GET", "/")
-        return connection.getresponse().status > 0
-    except OSError:
-        return False
-    finally:
-        connection.close()

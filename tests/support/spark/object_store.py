@@ -5,12 +5,12 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPConnection
 from pathlib import Path
 
 from pipeline.local.embedded.config import free_port
 from pipeline.local.jars import resolve
 from pipeline.local.java import find_java
+from tests.support.spark.answering import answers
 from tests.support.waiting import wait_until
 
 BUCKET = "lagwise"
@@ -74,23 +74,13 @@ class ObjectStore:
         ]
         with (self._folder / "output").open("ab") as output:
             self._process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        wait_until(self._answers, what="the object store", within_s=_UP_WITHIN_S)
+        wait_until(lambda: answers(self._port), what="the object store", within_s=_UP_WITHIN_S)
 
     def kill(self) -> None:
         """End it at once; what was written stays."""
         assert self._process is not None
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
-
-    def _answers(self) -> bool:
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=1)
-        try:
-            connection.request("GET", "/")
-            return connection.getresponse().status > 0
-        except OSError:
-            return False
-        finally:
-            connection.close()
 
 
 @contextmanager

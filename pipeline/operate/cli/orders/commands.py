@@ -50,7 +50,7 @@ _COLUMNS = (
 
 
 def orders(*, output: FormatOption = "table", config: StreamConfigOption = None) -> None:
-    """Standing orders of all groups: what is paused, pinned, triggered or approved, since when, by whom.
+    """Standing orders of all groups: pauses, pins, triggers and approvals, with their time and author.
 
     Example: lagwise orders -o json
 

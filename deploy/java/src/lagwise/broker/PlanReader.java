@@ -116,8 +116,9 @@ final class PlanReader {
                     reader.poll();
                     settle.run();
                     long nowNs = System.nanoTime();
-                    if (reader.answers() > answers) {
-                        answers = reader.answers();
+                    long answered = reader.answers();
+                    if (answered > answers) {
+                        answers = answered;
                         answeredNs = nowNs;
                     }
                     if (nowNs - answeredNs >= SILENT_AFTER_NS) {
