@@ -5,16 +5,14 @@ memory is counted for all its processes, with what they share divided among them
 """
 
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import processes
 from tests.benchmarks.driver_process import driver_process
-from tests.benchmarks.load import Load
+from tests.benchmarks.load import Load, traffic
 from tests.support.brokers.broker import create_offsets_topic, small_broker
 
 Say = Callable[[str], None]
@@ -22,7 +20,6 @@ Say = Callable[[str], None]
 _OFFSETS_PARTITIONS = 50
 _SETTLED_AFTER_S = 180.0
 _WATCHED_S = 180.0
-_COMMITS_EVERY_S = 10.0
 _HEADER = ["groups", "rows", "batches", "processor s a minute", "memory MiB (PSS)", "processes"]
 _PROCESSES = ["process", "processor s a minute", "memory MiB (PSS)"]
 
@@ -44,7 +41,7 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
             committed=1.0,
         )
         load.prepare()
-        with driver_process(broker.bootstrap_servers, Path(folder)) as (pid, log), _traffic(load):
+        with driver_process(broker.bootstrap_servers, Path(folder)) as (pid, log), traffic(load):
             time.sleep(settled_s)
             batches, begun_s, before = _batches(log), time.monotonic(), processes.each(pid)
             time.sleep(watched_s)
@@ -64,24 +61,6 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
 
 def _cpu_s(before: dict[int, processes.Share], pid: int) -> float:
     return before[pid].cpu_s if pid in before else 0.0
-
-
-@contextmanager
-def _traffic(load: Load) -> Iterator[None]:
-    """A few records and commits now and then."""
-    is_over = threading.Event()
-
-    def go() -> None:
-        while not is_over.wait(_COMMITS_EVERY_S):
-            load.advance()
-
-    thread = threading.Thread(target=go)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
 
 
 def _batches(log: Path) -> int:

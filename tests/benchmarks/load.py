@@ -5,7 +5,9 @@ for each partition once. A group has ten members; the first of them owns half of
 that counts topics and not work would have it.
 """
 
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from confluent_kafka import Producer
@@ -20,6 +22,7 @@ from assignor.protocol.kafka.offsets import (
 from tests.support.brokers.broker import create_topics
 from tests.support.brokers.inject import RawRecord, commit_record, inject, offsets_partition
 
+_COMMITS_EVERY_S = 10.0
 _MEMBERS = 10
 _RECORDS_A_ROUND = 4
 _GENERATION = 3
@@ -141,3 +144,21 @@ class Load:
         )
         place = offsets_partition(name, self.offsets_partitions)
         return RawRecord(place, encode_group_metadata_key(name), encode_group_metadata(group))
+
+
+@contextmanager
+def traffic(load: Load) -> Iterator[None]:
+    """A few records and commits now and then."""
+    is_over = threading.Event()
+
+    def go() -> None:
+        while not is_over.wait(_COMMITS_EVERY_S):
+            load.advance()
+
+    thread = threading.Thread(target=go)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

@@ -6,6 +6,7 @@ from typing import Any
 from tests.benchmarks import (
     assignors,
     broker_assignor,
+    broker_load,
     cluster,
     decode,
     disk,
@@ -29,6 +30,7 @@ from tests.benchmarks.worlds import bench as worlds
 PARTS = {
     "assignors": assignors.measure,
     "broker-assignor": broker_assignor.measure,
+    "broker-load": broker_load.measure,
     "cluster": cluster.measure,
     "decode": decode.measure,
     "disk": disk.measure,

@@ -1,0 +1,110 @@
+"""What a driver asks of its brokers: requests a minute by kind, and bytes, counted by the broker itself.
+
+The same traffic goes on with and without the driver, and the difference is the driver's. Commits come by records that
+are put into the offsets topic, so what the broker sends of that topic is what the driver reads.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.broker_counts import Counts, counted_brokers, counts
+from tests.benchmarks.driver_process import driver_process
+from tests.benchmarks.load import Load, traffic
+from tests.support.brokers.broker import OFFSETS_TOPIC, create_offsets_topic, small_broker
+
+Say = Callable[[str], None]
+
+_OFFSETS_PARTITIONS = 50
+_SETTLED_AFTER_S = 120.0
+_WATCHED_S = 120.0
+_LEAST_A_MINUTE = 0.3
+_HEADER = [
+    "groups",
+    "partitions",
+    "source",
+    "requests a minute",
+    "by kind",
+    "bytes a minute",
+    "bytes at the start",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A cluster, and how the driver learns of its commits."""
+
+    groups: int
+    partitions: int
+    """All groups read the same ones."""
+    source: str
+    """`source.offsets`."""
+
+    def measure(self, *, settled_s: float, watched_s: float) -> list[Any]:
+        """A row of the table."""
+        with (
+            tempfile.TemporaryDirectory(prefix="lagwise-load-") as folder,
+            counted_brokers() as port,
+            small_broker(offsets_topic_num_partitions=str(_OFFSETS_PARTITIONS)) as broker,
+        ):
+            create_offsets_topic(broker.bootstrap_servers)
+            load = Load(
+                bootstrap=broker.bootstrap_servers,
+                groups=self.groups,
+                topics=1,
+                partitions=self.partitions,
+                offsets_partitions=_OFFSETS_PARTITIONS,
+                committed=1.0,
+            )
+            load.prepare()
+            more = f'[source]\noffsets = "{self.source}"\n'
+            with traffic(load):
+                without = _watched(port, watched_s)
+                begun = counts(port)
+                with driver_process(broker.bootstrap_servers, Path(folder), more=more):
+                    time.sleep(settled_s)
+                    at_start = counts(port).since(begun)
+                    with_driver = _watched(port, watched_s)
+        return self._row(with_driver, without, at_start, minutes=watched_s / 60)
+
+    def _row(self, with_driver: Counts, without: Counts, at_start: Counts, *, minutes: float) -> list[Any]:
+        more = with_driver.since(without)
+        a_minute = {
+            name: count / minutes
+            for name, count in more.requests.most_common()
+            # One that comes once in a few minutes may be of either side.
+            if count / minutes >= _LEAST_A_MINUTE
+        }
+        return [
+            *(self.groups, self.partitions, self.source),
+            round(sum(a_minute.values())),
+            ", ".join(f"{name} {count:.1f}" for name, count in a_minute.items()),
+            round(sum(more.bytes_out.values()) / minutes),
+            at_start.bytes_out[OFFSETS_TOPIC],
+        ]
+
+
+_CASES = tuple(
+    Case(groups, partitions, source)
+    for groups, partitions in ((30, 10), (100, 100))
+    for source in ("topic", "admin")
+)
+
+
+def measure(say: Say, *, quick: bool) -> dict[str, Any]:
+    """Requests a minute by kind, bytes a minute in steady state, and bytes of the offsets topic at the start."""
+    rows = []
+    for case in _CASES[:1] if quick else _CASES:
+        rows.append(case.measure(settled_s=60.0 if quick else _SETTLED_AFTER_S, watched_s=_WATCHED_S))
+        say(", ".join(f"{what}: {value}" for what, value in zip(_HEADER, rows[-1], strict=True)))
+    return {"tables": [{"header": _HEADER, "rows": rows}]}
+
+
+def _watched(port: int, for_s: float) -> Counts:
+    """What is counted in this time."""
+    before = counts(port)
+    time.sleep(for_s)
+    return counts(port).since(before)
