@@ -45,9 +45,14 @@ def recommendations(
     *,
     group: GroupsOption = None,
     decision: Annotated[
-        list[Decision] | None, typer.Option("--decision", help="Only these decisions; repeatable.")
+        list[Decision] | None,
+        typer.Option(
+            "--decision",
+            metavar="DECISION",
+            help="Only publish, dry_run, advice, awaiting_approval, unchanged or abstain; repeatable.",
+        ),
     ] = None,
-    last: Annotated[int, typer.Option("--last", "-n", min=1, help="The newest N.")] = 20,
+    last: Annotated[int, typer.Option("--last", "-n", metavar="N", min=1, help="The newest N.")] = 20,
     detail: Annotated[
         bool, typer.Option("--detail", help="Moves and assignment in full, instead of one line per decision.")
     ] = False,
@@ -56,17 +61,17 @@ def recommendations(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Decisions about each group with their reasons, newest first.
+    """Decisions about groups with reasons, newest first.
 
-    The newest decision about each group is there as of its last evaluation; of those before it, the ones that
+    Example: lagwise recommendations --group billing --last 1 --detail
+
+    The newest decision about each group is as of its last evaluation. Of earlier decisions the list has those that
     differed from the one before them, and one an hour.
 
-    Example: lagwise recommendations --group billing --decision publish --last 1 --detail
-
     PLAN-SO-FAR is the epoch of the plan published before the row, and its outcome by then: open, applied, partly,
-    refused, superseded or expired, and then helped or hurt, where that is known; --detail adds the cause, the evidence,
-    and how long the group took to drain.
-    json and csv always have moves, assignment and plan.
+    refused, superseded or expired, and helped or hurt where that is known. --detail adds the cause, the evidence, and
+    how long the group took to drain. json and csv always have moves, assignment and plan.
+
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     with progress("reading recommendations"):
