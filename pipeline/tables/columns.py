@@ -177,10 +177,17 @@ DECISION = [
     column(
         "drain_s_before",
         DOUBLE,
-        "seconds until the slowest member is drained, as assigned; null = never",
+        "seconds until the slowest member has drained its lag, as assigned; null: never or unknown, see "
+        "capacity_known",
     ),
     column("drain_s_after", DOUBLE, "the same under the target"),
-    column("drain_s_bound", DOUBLE, "no assignment can be faster"),
+    column("drain_s_bound", DOUBLE, "the same under the best assignment possible; no assignment is faster"),
+    column(
+        "capacity_known",
+        BOOL,
+        "true: the speed of the members is known, and a drain_s that is null means never; false: it is unknown, and so "
+        "are the times; null without a target, and in rows of earlier versions",
+    ),
     column("imbalance_before", DOUBLE, "(largest - smallest) / total member lag, as assigned"),
     column("imbalance_after", DOUBLE, "the same under the target"),
     column(

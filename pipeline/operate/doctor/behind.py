@@ -12,6 +12,8 @@ from pipeline.operate.doctor.outages import outages
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.old_log_ends import IS_OLD
 from pipeline.operate.output import partition_text, plain, span_text
+from pipeline.planning import reasons
+from pipeline.planning.rows.causes import cause_of
 
 _MOST_OF_LAG = 0.5
 _GROWS = 1.05
@@ -173,8 +175,16 @@ def _one_member(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> 
             "problem",
             f"one of {len(group.members)} members has {lag / total:.0%} of the lag and {len(owned)} of {len(rows)} "
             f"partitions: {owned[0]['owner']}",
-            "another assignment may help: see planned and followed",
+            _todo_of_one_member(group),
         )
+
+
+def _todo_of_one_member(group: GroupEvidence) -> str:
+    if group.decision is not None and cause_of(group.decision["reason"]) == reasons.AT_TARGET:
+        return (
+            "the planner has no better assignment: make this member faster, or add partitions to its topics"
+        )
+    return "another assignment may help: see planned and followed"
 
 
 def _trends(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:

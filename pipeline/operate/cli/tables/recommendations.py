@@ -12,9 +12,9 @@ from pipeline.operate.listings.decisions import (
     COLUMNS,
     EFFECT_WHY,
     decisions,
+    drain_words,
     newest,
     plan_story,
-    seconds,
 )
 from pipeline.operate.output import (
     FormatOption,
@@ -90,7 +90,7 @@ def recommendations(
 
 STORY_COLUMNS = (
     *("group_id", "epoch", "decision", "strategy", "reason"),
-    *("drain_s_before", "drain_s_after", "drain_s_bound"),
+    *("drain_s_before", "drain_s_after", "drain_s_bound", "capacity_known"),
     *("plan", "plan_effect", "plan_effect_why", "probation_until", "moves", "assignment", "updated_at"),
 )
 """Columns of `plan_state` that `story` needs."""
@@ -100,12 +100,13 @@ def story(row: Row) -> list[str]:
     """A recommendation as a paragraph: figures, moves and assignment."""
     group, epoch = plain(row["group_id"]), plain(row["epoch"])
     created_at = plain(row["created_at"] if "created_at" in row else row["updated_at"])
-    before, after, bound = (seconds(row[f"drain_s_{name}"]) for name in ("before", "after", "bound"))
     lines = [
         f"{group}  {row['decision']}  epoch {epoch}  {created_at}",
         f"  {plain(row['strategy'])}: {plain(row['reason'])}",
-        f"  time to drain: {before} as assigned, {after} under the plan, {bound} at best",
     ]
+    if row["assignment"] is not None:
+        before, after, bound = (drain_words(row, f"drain_s_{name}") for name in ("before", "after", "bound"))
+        lines.append(f"  time to drain: {before} as assigned, {after} under the plan, {bound} at best")
     if row["plan"] is not None:
         lines.append(f"  {plan_story(row)}")
     if row["probation_until"] is not None:

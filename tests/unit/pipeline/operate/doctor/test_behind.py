@@ -199,6 +199,27 @@ def test_rates_tell_where_it_goes(
     )
 
 
+@pytest.mark.parametrize(
+    ("reason", "todo"),
+    [
+        ("held back by cooldown: 30 s", "another assignment may help: see planned and followed"),
+        (
+            "the group has its target assignment; no move: no plan of at most 3 drains it sooner",
+            "the planner has no better assignment: make this member faster, or add partitions to its topics",
+        ),
+    ],
+)
+def test_another_assignment_is_advised_only_where_the_planner_may_find_one(
+    patient: Patient, reason: str, todo: str
+) -> None:
+    patient.write("partition_lag", lag(0, **LATE), lag(1, **QUIET))
+    patient.decide("unchanged", reason)
+
+    (found,) = [one for one in patient.findings() if one.cause.startswith("one of 2 members has 100%")]
+
+    assert found.todo == todo
+
+
 def test_capacity_is_told_as_the_planner_sees_it(patient: Patient) -> None:
     remark = (
         "the group runs at 192 % of its capacity (receives 200 records/s more than it drains): add members"
