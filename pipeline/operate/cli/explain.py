@@ -41,7 +41,7 @@ def _record_seconds(row: Row) -> str:
 
 
 def _sooner(row: Row) -> str:
-    """A cell with the time by which the group drains sooner due to the move."""
+    """A cell with the time that the move saves the group."""
     if row["saves_record_s"] is None:
         return NONE
     with_s, without_s = row["drain_s_after"], row["drain_s_without"]

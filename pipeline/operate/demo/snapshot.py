@@ -91,7 +91,7 @@ class Plan:
     drain_s_after: float | None
     drain_s_bound: float | None
     capacity_known: bool | None
-    """False: the times are unknown; otherwise one of None means never."""
+    """If False, the times are unknown; otherwise a time of None means never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,7 @@ def _verdict(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> tup
 
 
 def _lateness(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> tuple[bool, Finding]:
-    """How long the oldest unread record has waited, of partitions that have one."""
+    """How long the oldest unread record of these partitions has waited; each has one."""
     unread = f"{sum(row['lag'] for row in rows):,} records are unread"
     aged = [row for row in rows if row["lag_seconds"] is not None]
     if not aged:
@@ -95,7 +95,7 @@ def _unknown(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
 
 
 def _old_log_ends(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
-    """Partitions whose lag rests on a log end of long ago."""
+    """Partitions whose lag rests on an old log end."""
     old = [row for row in rows if row[IS_OLD]]
     if old:
         since = min(row["log_observed_at"] for row in old)
@@ -108,7 +108,7 @@ def _old_log_ends(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
 
 
 def _statuses(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
-    """What Burrow's rules say is wrong."""
+    """Problems by Burrow's rules."""
     words = {
         "EXPIRED": (
             "records were deleted before the group had read them",

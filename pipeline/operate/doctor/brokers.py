@@ -44,7 +44,7 @@ _LOGIN = (
     "or what kafka.token_provider returns"
 )
 _BROKER_ASSIGNS = frozenset({"share", "streams"})
-"""Types of groups that Kafka's own client cannot describe here: to it they are not there."""
+"""Types of groups that Kafka's own client cannot describe here: it reports that they do not exist."""
 
 
 def ask(stream: StreamEvidence, group: GroupEvidence | None) -> Iterator[Finding]:
@@ -134,7 +134,7 @@ def _messages(consumer: Consumer, topic: str, config: Config, *, offset: int) ->
 
     Raises:
         AccessRefusedError: This user may not read it.
-        BrokerUnavailableError: It is not there, or no broker answers.
+        BrokerUnavailableError: It does not exist, or no broker answers.
     """
     with explained(f"topic {topic} cannot be read"):
         partitions = assign_all(consumer, topic, offset=offset, timeout_s=_timeout_s(config))
@@ -255,6 +255,6 @@ def _compared(value: bytes | None, group: GroupEvidence, figures: Figures) -> Fi
 
 
 def _open_epoch(group: GroupEvidence) -> int | None:
-    """Epoch of the plan that the control topic must hold, by the tables; None when it need not hold any."""
+    """Epoch of the plan that the control topic must hold, according to the tables; None if it need not hold one."""
     plan = plan_of(group)
     return plan.epoch if plan is not None and plan.status == "open" and not plan.is_dropped else None

@@ -57,7 +57,7 @@ def _outcome(plan: PlanState, figures: Figures, todo: str) -> Finding:
 
 
 def _answers(group: GroupEvidence, plan: PlanState, figures: Figures) -> Iterator[Finding]:
-    """What members say about the newest publication of the plan."""
+    """Answers of members to the newest publication of the plan."""
     facts = facts_of(group)
     if facts.is_kip848:
         yield from _taken(plan, facts, figures)

@@ -85,7 +85,7 @@ def _quarantined(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
 
 
 def _decisions(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
-    """How many groups got which decision, and what holds plans back or makes lagwise abstain."""
+    """Number of groups by decision, and what holds plans back or makes lagwise abstain."""
     listed = set(listed_groups(stream.tables))
     rows = [
         row
@@ -112,7 +112,7 @@ def _decisions(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
 
 
 def _cause(row: Row) -> str | None:
-    """What keeps the group's plan back, without what differs from group to group."""
+    """What holds the group's plan back, without figures and names that differ from group to group."""
     reason = row["reason"] or ""
     guard = guard_of(reason)
     if guard is not None:

@@ -84,7 +84,7 @@ def _absent(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
 
 
 def _left_out(group: GroupEvidence) -> str | None:
-    """Which of the filters leaves the group out; None when it is taken."""
+    """The filter that leaves the group out; None if no filter does."""
     source = group.stream.config.source
     if source.wants_group(group.group_id):
         return None

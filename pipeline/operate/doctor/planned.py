@@ -128,7 +128,7 @@ def _unchanged(figures: Figures, reason: str) -> Finding:
 
 
 def _late(group: GroupEvidence, decision: Row, figures: Figures) -> Iterator[Finding]:
-    """Decisions that have ceased, while batches go on."""
+    """A finding if decisions have ceased while batches go on."""
     stream = group.stream
     if not stream.is_configured or stream.as_of is None:
         return
@@ -155,7 +155,7 @@ def _pinned(group: GroupEvidence) -> Iterator[Finding]:
 
 
 def _is_excluded(group: GroupEvidence) -> bool:
-    """Whether the configuration says so; one that is unknown does not."""
+    """Whether a known configuration excludes the group."""
     return group.stream.is_configured and group.stream.config.plan.for_group(group.group_id).exclude
 
 
@@ -165,7 +165,7 @@ def _is_same(reason: str | None, other: str | None) -> bool:
 
 
 def _level(reason: str) -> Level:
-    """How bad it is that this reason keeps a group from plans: most are settings and kinds of groups."""
+    """Level of a reason that keeps a group from plans: most reasons are settings and kinds of groups."""
     if reason.startswith(_TO_BE_ACTED_ON):
         return "problem"
     return "unknown" if reason.startswith(_NOT_JUDGED) else "note"

@@ -1,4 +1,4 @@
-"""Findings about one group: members of a KIP-848 group that do not get to their target assignment."""
+"""Findings about one group: members of a KIP-848 group that do not reach their target assignment."""
 
 from collections.abc import Iterator, Mapping
 

@@ -11,7 +11,7 @@ from pipeline.tables.owner.health import Health, Sight, judge, late_after_s
 from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
 
 TABLE = "partition_lag"
-"""Its newest batch is that of all tables: it is written last."""
+"""Its newest batch is that of all tables, because it is written last."""
 
 _CLOCKS_DIFFER_S = 10
 _SO_OLD = "what the tables say below is as old"
@@ -67,7 +67,7 @@ def _level(health: Health) -> Level:
 
 
 def _cause(health: Health, seen: Sight, age: str) -> tuple[str, str | None]:
-    """What `lagwise health` says, and what to do."""
+    """The cause that `lagwise health` gives, and what to do."""
     reasons = [reason for reason in health.reasons if reason != age]
     if not reasons:
         return _driver(seen), None if health.is_ready else "wait if it has just started; else see its log"

@@ -71,7 +71,7 @@ def without_comments(text: str) -> str:
 
 
 def refuse_writes(statement: str) -> None:
-    """Return if the first word may begin a statement that reads; the plan has the last word (`plans`).
+    """Return if the first word may begin a statement that reads; the plan decides in the end (`plans`).
 
     Raises:
         RefusedError: It begins one that writes, or that changes the session.

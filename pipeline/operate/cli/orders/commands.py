@@ -212,7 +212,7 @@ def give(
     output: Literal["text", "json"],
     pins: Pins | None = None,
 ) -> Orders:
-    """Write the changed orders, print what now holds and from when on, and return the orders."""
+    """Write the changed orders, print what now applies and from when on, and return the orders."""
     settings = load(find_config(config))
     with progress("asking the brokers"), orders_topic(settings) as topic:
         try:
