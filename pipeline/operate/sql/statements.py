@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-# EXPLAIN runs nothing. Of a statement that writes it would tell no more than that.
+# EXPLAIN runs nothing, and would tell no more than that about a statement that writes.
 _FIRST_WORD = re.compile(
     r"[\s(]*(?:EXPLAIN\s+(?:(?:EXTENDED|CODEGEN|COST|FORMATTED|LOGICAL)\s+)?)?(\w+)", re.IGNORECASE
 )

@@ -65,7 +65,7 @@ def recommendations(
 
     Example: lagwise recommendations --group billing --last 1 --detail
 
-    The newest decision about each group is as of its last evaluation. Of earlier decisions the list has those that
+    The newest decision about each group is as of its last evaluation. The list also has earlier decisions that
     differed from the one before them, and one an hour.
 
     PLAN-SO-FAR is the epoch of the plan published before the row, and its outcome by then: open, applied, partly,
