@@ -40,7 +40,7 @@ def _unread(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
             "problem",
             f"{len(stamp.behind)} of {count} partitions of the offsets topic are behind, and their groups provisional: "
             f"{stamp.reason}",
-            "wait while fewer and fewer records are left; else look at what is named there",
+            "wait while the number of records left falls; otherwise look at the cause named there",
         )
     elif stamp.held != NO_PLANS_BY_ANSWERS:
         yield figures.about("__consumer_offsets").finding(
@@ -58,7 +58,7 @@ def _unanswered(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
         yield replace(figures, source="topic_offsets", object=places[0]).finding(
             "problem",
             f"no broker has returned the log offsets of {count} partition(s): {named(places)}: {plain(error)}",
-            "look at the brokers that lead them; their lag is that of the last answer",
+            "look at the brokers that lead them; until they answer, the lag shown is that of the last answer",
         )
 
 

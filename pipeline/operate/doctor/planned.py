@@ -23,7 +23,7 @@ _TODO_OF_GUARD = {
     "improvement": "nothing if the gain is too small for you, too; else lower min_improvement",
     "cooldown": "wait, or lower cooldown_s",
     "confirmations": "wait for the next evaluation, or lower confirmations",
-    "headroom": "nothing: the lag goes by itself, and a member would be left with less to spare",
+    "headroom": "nothing: the lag drains by itself, and the plan would leave a member less headroom",
     "price": "wait: lag that lasts gets its plan; find out what a member has to load for a partition that is new to it",
     "effect": "wait: a few commits of its members show whether the last plan hurts",
 }
