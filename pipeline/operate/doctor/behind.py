@@ -10,6 +10,7 @@ from pipeline.operate.doctor.facts import facts_of, names_of
 from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.doctor.outages import outages
 from pipeline.operate.doctor.stream import TABLE
+from pipeline.operate.listings.decisions import no_time
 from pipeline.operate.old_log_ends import IS_OLD
 from pipeline.operate.output import partition_text, plain, span_text
 from pipeline.planning import reasons
@@ -239,11 +240,11 @@ def _of_the_planner(group: GroupEvidence) -> Iterator[Finding]:
             yield figures.finding("problem", f"the planner says: {plain(remark)}")
         elif _ASSUMED in remark:
             yield figures.finding("note", f"the planner says: {plain(remark)}")
-    before_s, after_s = decision["drain_s_before"], decision["drain_s_after"]
-    if before_s is not None and after_s is not None and decision["moves"]:
+    times = [decision["drain_s_before"], decision["drain_s_after"]]
+    if decision["moves"] and times != [None, None]:
+        before, after = (no_time(decision) if one is None else span_text(one) for one in times)
         yield figures.finding(
-            "note",
-            f"predicted time to drain: {span_text(before_s)} as assigned, {span_text(after_s)} under the plan",
+            "note", f"predicted time to drain: {before} as assigned, {after} under the plan"
         )
 
 

@@ -243,6 +243,15 @@ def test_capacity_is_told_as_the_planner_sees_it(patient: Patient) -> None:
     ]
 
 
+def test_plan_that_drains_a_group_which_never_would_is_told(patient: Patient) -> None:
+    move = {"topic": "invoices", "partition": 0, "from": "b-1", "to": "b-2", "lag": 5}
+    patient.decide("dry_run", None, drain_s_after=120.0, capacity_known=True, moves=[move])
+
+    found = [one.cause for one in patient.findings() if one.cause.startswith("predicted time")]
+
+    assert found == ["predicted time to drain: never as assigned, 2 min under the plan"]
+
+
 def test_every_finding_says_how_old_its_figures_are(patient: Patient) -> None:
     patient.write("partition_lag", lag(0, **LATE, status="STALL"), lag(1, lag=None, status="NOT_COMMITTED"))
 
