@@ -1,4 +1,4 @@
-"""Make the class data archives: run a broker and the job once, and keep what their JVMs have loaded.
+"""Make the class data archives: run a broker and the job once, and archive the classes that their JVMs load.
 
 The job itself is the rehearsal: what it loads for groups with members and commits is what it will load again. The
 commits are too many for the driver to read by itself, so that Spark's tasks are rehearsed too.

@@ -9,14 +9,17 @@ T = TypeVar("T")
 
 
 def in_background(work: Callable[[], T]) -> "Future[T]":
-    """What `work` comes to. An executor would wait for its threads at exit, also after a second Ctrl-C."""
+    """The result of `work`, once it is done.
+
+    An executor would wait for its threads at exit, even after a second Ctrl-C.
+    """
     future: Future[T] = Future()
     Thread(target=carry_out, args=(work, future), daemon=True).start()
     return future
 
 
 def carry_out(work: Callable[[], T], future: "Future[T]") -> None:
-    """Do the work, and tell the future what it has come to."""
+    """Do the work, and give its result or error to the future."""
     try:
         future.set_result(work())
     except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it

@@ -22,7 +22,7 @@ def remedy(error: ModuleNotFoundError) -> str | None:
 
 
 def lacking(extra: str) -> str | None:
-    """What to install for an extra, in words; None if all of it is here, as far as can be told without loading it."""
+    """What to install for an extra, in words; None if nothing is missing, as far as that shows without loading it."""
     for package, brought_by in _EXTRAS.items():
         if brought_by == extra and find_spec(package) is None:
             return f"it needs the package {package}: pip install 'lagwise[{extra}]'"

@@ -13,7 +13,7 @@ from pipeline.run.spark.session import PACKAGES
 
 
 def main() -> int:
-    """Fetch; the exit status."""
+    """Fetch, and return the exit status."""
     try:
         make_archives(
             spark_jars=resolve_for_spark(PACKAGES, report=_say),

@@ -1,4 +1,4 @@
-"""Health of the stream, as its tables and its driver's heartbeat show it; nobody is asked."""
+"""Health of the stream, as its tables and its driver's heartbeat show it; no broker or driver is asked."""
 
 from pipeline.config.model import Config
 from pipeline.tables.owner import heartbeat
@@ -9,7 +9,7 @@ from pipeline.tables.storage import why_full
 
 
 def look(tables: Tables, config: Config, *, now_ms: int) -> Health:
-    """How the stream that writes these tables is.
+    """Health of the stream that writes these tables.
 
     Raises:
         MissingTableError: No driver has ever made them.
@@ -19,7 +19,7 @@ def look(tables: Tables, config: Config, *, now_ms: int) -> Health:
 
 
 def sight(tables: Tables, stamp: Stamp | None, config: Config) -> Sight:
-    """What can be seen of the stream; `stamp` is of its newest batch, None before the first.
+    """Observations of the stream; `stamp` is that of its newest batch, None before the first.
 
     Raises:
         StoreError: The heartbeat cannot be read.

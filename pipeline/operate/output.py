@@ -32,8 +32,7 @@ FormatOption = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="Text for people, or json or csv for programs. csv holds names as they are; "
-        "on a terminal their control characters are escaped.",
+        help="Text for people, json or csv for programs. csv escapes control characters of names on a terminal only.",
     ),
 ]
 WideOption = Annotated[

@@ -1,4 +1,4 @@
-"""The command of `deploy/submit.sh`: spark-submit with what lagwise adds to what its user tells it.
+"""The command of `deploy/submit.sh`: spark-submit with the user's arguments and lagwise's additions.
 
 Prints where the driver will run, `client` or `cluster`, the Python of executors, and the words of the command, each
 ended by a zero byte; the script starts it. What the user tells spark-submit, in SUBMIT_ARGS or in Spark's own files
@@ -44,7 +44,7 @@ class Submission(NamedTuple):
     """What the script starts."""
 
     is_cluster: bool
-    """The driver is on some host of the cluster: it has what is shipped, in its working folder, and nothing else."""
+    """The driver runs on some host of the cluster: its working folder has what is shipped, and nothing else."""
     python: str
     """Python of executors, and of a driver in the cluster."""
     command: tuple[str, ...]
@@ -106,7 +106,7 @@ def _options(environment: Mapping[str, str]) -> list[str]:
 
 
 def _archive(environment: Mapping[str, str]) -> list[str]:
-    """The environment of executors, under the name that it is unpacked to."""
+    """The environment of executors, with the name under which it is unpacked."""
     file = environment.get("LAGWISE_ENVIRONMENT")
     if not file:
         return []
@@ -142,14 +142,14 @@ def _of_cluster(python: str) -> dict[str, str]:
 
 
 def _added(own: Mapping[str, str], told: Mapping[str, str]) -> list[str]:
-    """Lagwise's defaults, where nobody says otherwise; of two equal options Java takes the last."""
+    """Lagwise's defaults for options that the user does not set; Java takes the last of two equal options."""
     java = " ".join(filter(None, (own[_JAVA_OPTIONS], told.get(_JAVA_OPTIONS))))
     unsaid = {key: value for key, value in own.items() if key not in told} | {_JAVA_OPTIONS: java}
     return [word for key, value in unsaid.items() for word in ("--conf", f"{key}={value}")]
 
 
 def _joined(lists: Mapping[str, Sequence[str]], told: Mapping[str, str]) -> list[str]:
-    """The user's first: of two files with one name YARN takes that."""
+    """The user's files come first: if two have one name, YARN takes the first."""
     joined = {
         option: ",".join(filter(None, (told.get(spark_conf.LISTS[option]), *own)))
         for option, own in lists.items()
@@ -158,7 +158,7 @@ def _joined(lists: Mapping[str, Sequence[str]], told: Mapping[str, str]) -> list
 
 
 def main() -> int:
-    """Print the command; the exit status."""
+    """Print the command, and return the exit status."""
     try:
         jars = resolve_for_spark(PACKAGES)
         brought = Brought(code=shipped_code.zipped(), jars=jars, shared_classes=shared_classes(jars))

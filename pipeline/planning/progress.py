@@ -120,7 +120,7 @@ def members_of(group: Group, placed: Ranges) -> Int32s:
     ]
     partitions, counts = _partition_indices(group, [(topic, ranges) for _, topic, ranges in named])
     member = np.full(group.n_partitions, -1, np.int32)
-    # Of a partition that is named twice the last one counts.
+    # If a partition is named twice, the last one counts.
     member[partitions] = np.repeat(np.array([number for number, *_ in named], np.int32), counts)
     return member
 

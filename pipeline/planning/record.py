@@ -105,6 +105,7 @@ def _figures(group: Group, assignment: Assignment) -> Figures:
         drain_s_before=before[0],
         drain_s_after=after[0],
         drain_s_bound=_finite(lower_bound_s(group) if assignment.bound_s is None else assignment.bound_s),
+        capacity_known=group.capacity is not None,
         imbalance_before=before[1],
         imbalance_after=after[1],
     )

@@ -50,11 +50,14 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Expected figures of a group before and after a plan; times in s, None for never and for unknown."""
+    """Expected figures of a group before and after a plan; times in s."""
 
     drain_s_before: float | None = None
+    """None for never; also, if `capacity_known` is not True, for unknown. So are the next two."""
     drain_s_after: float | None = None
     drain_s_bound: float | None = None
+    capacity_known: bool | None = None
+    """Whether the speed of the members is known; None without a target."""
     imbalance_before: float | None = None
     imbalance_after: float | None = None
 

@@ -46,7 +46,8 @@ from pipeline.run.assembly import (
     build_source,
     cluster_name,
 )
-from pipeline.run.batch.plans import record_left_decisions, why_unpublishable
+from pipeline.run.batch.plans.history import record_left_decisions
+from pipeline.run.batch.plans.publication import why_unpublishable
 from pipeline.run.batch.steps import run
 from pipeline.run.driver import Driver, ReadProgress
 from pipeline.run.health.listener import SparkListener

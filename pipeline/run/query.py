@@ -128,9 +128,9 @@ class Runner:
     def _failure_of(self, error: BaseException) -> BaseException:
         """The error for the main thread. If the tables could not be written, wait here until they can be."""
         if isinstance(error, StorageRefusedError) and not self.storage.has_been_written:
-            # What tasks were never allowed to do is not waited for: keys or rights are wrong.
+            # Waiting does not help tasks that never had the right: keys or rights are wrong.
             return StorageRefusedError(
-                f"the store refuses Spark's tasks what it lets the driver do: {error}; give the executors the driver's "
+                f"the store gives Spark's tasks fewer rights than the driver: {error}; give the executors the driver's "
                 "rights to the tables, by keys in tables.storage_options or by a role of their hosts, and start the "
                 "driver again"
             )

@@ -62,7 +62,7 @@ def _identity(given: Mapping[str, str], around: Mapping[str, str]) -> frozenset[
     if found == _WORKLOAD and given.keys() & _WORKLOAD:
         raise StoreError(
             f"tables.storage_options: the environment has a workload identity ({_FEDERATED}), which Arrow takes "
-            "from there alone; remove client_id and tenant_id"
+            "only from there; remove client_id and tenant_id"
         )
     return found
 

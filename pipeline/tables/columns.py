@@ -1,4 +1,4 @@
-"""Columns: what the tables are described with, and the types of columns that hold several values."""
+"""Columns: how a column is described, columns that several tables share, and types of columns with several values."""
 
 from pyspark.sql import types as t
 
@@ -7,47 +7,53 @@ DOUBLE, TIME, BYTES, DATE = t.DoubleType(), t.TimestampType(), t.BinaryType(), t
 
 
 def column(name: str, kind: t.DataType, comment: str, *, nullable: bool = True) -> t.StructField:
-    """A column that may be null, with what it means."""
+    """A column that may be null, with its meaning."""
     return t.StructField(name, kind, nullable, {"comment": comment})
 
 
 def key(name: str, kind: t.DataType, comment: str) -> t.StructField:
-    """A column that is never null, with what it means."""
+    """A column that is never null, with its meaning."""
     return column(name, kind, comment, nullable=False)
 
 
 OFFSETS = [
     column("log_start_offset", LONG, "first offset still in the partition"),
-    column("log_end_offset", LONG, "what ListOffsets(latest) answered under `isolation`"),
+    column("log_end_offset", LONG, "answer to ListOffsets(latest) under `isolation`"),
     column("isolation", STRING, "read_uncommitted (high watermark) or read_committed (last stable offset)"),
 ]
 """Start and end of a log."""
 
 MEASURES = [
-    column("committed_offset", LONG, "next offset the group will read; null when it never committed"),
+    column("committed_offset", LONG, "next offset that the group will read; null when it never committed"),
     column(
         "commit_timestamp",
         TIME,
-        'the group coordinator\'s clock at the commit; null where coordinators are asked (source.offsets = "admin")',
+        'time of the commit by the group coordinator\'s clock; null with source.offsets = "admin"',
     ),
     *OFFSETS,
     column(
-        "log_observed_at", TIME, "when log start and log end were asked; an old time means no answer since"
+        "log_observed_at",
+        TIME,
+        "when lagwise asked for log start and log end; an old time means that no broker has answered since",
     ),
     column("lag", LONG, "log end - max(committed, log start), records, >= 0; null when either is unknown"),
     column("raw_lag", LONG, "log end - committed, as kafka-consumer-groups prints it; may be negative"),
     column(
         "lag_at_commit",
         LONG,
-        "log end when the newest commit was made, less what an open transaction held back, - committed, records, 0 "
-        "to lag; null when no samples tell it",
+        "records between the committed offset and the log end at the time of the newest commit, less what an open "
+        "transaction held back; from 0 to lag; null without samples of that time",
     ),
-    column("lag_seconds", DOUBLE, "age of the next record to be read; 0 at the end; null when unknown"),
     column(
-        "lag_seconds_is_lower_bound", BOOL, "the lag is older than the samples kept: at least lag_seconds"
+        "lag_seconds", DOUBLE, "age of the next record to read; 0 at the end of the log; null when unknown"
+    ),
+    column(
+        "lag_seconds_is_lower_bound",
+        BOOL,
+        "true: the lag is older than the stored samples, so it is at least lag_seconds",
     ),
     column("arrival_rate", DOUBLE, "records/s appended, moving average"),
-    column("drain_rate", DOUBLE, "records/s the group commits, moving average"),
+    column("drain_rate", DOUBLE, "records/s that the group commits, moving average"),
     key("status", STRING, "OK WARN STALL STOP REWIND NOT_COMMITTED EXPIRED DELETED UNKNOWN"),
     key("assigned", BOOL, "a live member owns the partition"),
     column("member_id", STRING, "owner"),
@@ -55,7 +61,11 @@ MEASURES = [
     column("client_id", STRING, "owner's client.id"),
     column("client_host", STRING, "owner's address"),
     column("generation", INT, "generation in which the owner got it"),
-    key("provisional", BOOL, "true until the offsets topic was read to its end, and while it is held back"),
+    key(
+        "provisional",
+        BOOL,
+        "true until the offsets topic has been read to its end, and while something holds it back",
+    ),
 ]
 """Measurements of a group's partition, now and in the history."""
 
@@ -160,27 +170,38 @@ PLAN = t.StructType(
 
 # What is decided about a group.
 DECISION = [
-    column("epoch", LONG, "plan epoch, rising per group for ever; null when nothing was decided"),
+    column("epoch", LONG, "plan epoch, which only rises within a group; null when nothing was decided"),
     key("decision", STRING, "publish, dry_run, advice, awaiting_approval, unchanged or abstain"),
     column("reason", STRING, "why, in words"),
     column("strategy", STRING, "assignor that made the target"),
     column("base_generation", INT, "generation the target starts from"),
     column("base_hash", STRING, "hash of the members, their subscriptions and partitions"),
     column("target_hash", STRING, "hash of the target: the same text means the same assignment"),
-    column("assignment", t.MapType(STRING, t.MapType(STRING, STRING)), "member -> topic -> ranges"),
+    column(
+        "assignment",
+        t.MapType(STRING, t.MapType(STRING, STRING)),
+        "target: member -> topic -> ranges of partitions",
+    ),
     column(
         "moves",
         MOVES,
-        "partitions that change owner; lag: records that the plan counted, behind at the commit and, once the next "
-        "one is late, what came in since it was due",
+        "partitions that change owner; lag has the records that the plan counted: the lag at the commit and, once the "
+        "next commit is late, the records that have arrived since it was due",
     ),
     column(
         "drain_s_before",
         DOUBLE,
-        "seconds until the slowest member is drained, as assigned; null = never",
+        "seconds until the slowest member has drained its lag, as assigned; null: never or unknown, see "
+        "capacity_known",
     ),
     column("drain_s_after", DOUBLE, "the same under the target"),
-    column("drain_s_bound", DOUBLE, "no assignment can be faster"),
+    column("drain_s_bound", DOUBLE, "the same under the best assignment possible; no assignment is faster"),
+    column(
+        "capacity_known",
+        BOOL,
+        "true: the speed of the members is known, and a drain_s that is null means never; false: it is unknown, and so "
+        "are the times; null without a target, and in rows of earlier versions",
+    ),
     column("imbalance_before", DOUBLE, "(largest - smallest) / total member lag, as assigned"),
     column("imbalance_after", DOUBLE, "the same under the target"),
     column(
@@ -193,40 +214,46 @@ DECISION = [
         TIME,
         "readers ignore the plan after this time; until then one that awaits approval may be approved",
     ),
-    column("awaiting_since", TIME, "since when the plan awaits approval; null for every other decision"),
-    column("plan", PLAN, "what became so far of the plan published before this row"),
-    column("plan_effect", STRING, "what that plan did: helped, hurt or cannot tell; null until it is judged"),
-    column("plan_effect_why", STRING, "the evidence for it"),
-    column("probation_until", TIME, "no plan before, because one hurt; null without a probation"),
+    column("awaiting_since", TIME, "since when the plan awaits approval; null for other decisions"),
+    column("plan", PLAN, "outcome so far of the plan published before this row"),
+    column(
+        "plan_effect", STRING, "effect of that plan: helped, hurt or cannot tell; null until it is judged"
+    ),
+    column("plan_effect_why", STRING, "evidence for the effect"),
+    column(
+        "probation_until",
+        TIME,
+        "the group gets no plan before this time, because one hurt; null without a probation",
+    ),
 ]
 
-# What the members of a group said, by kind, member and subject: the newest of each.
+# Newest acknowledgement of the members of a group, by kind, member and subject.
 ACK_FIELDS = (
-    column("generation", INT, "generation of the group it is about"),
-    column("epoch", LONG, "epoch of the plan it is about"),
-    column("member_id", STRING, "who says it"),
+    column("generation", INT, "generation of the group that it refers to"),
+    column("epoch", LONG, "epoch of the plan that it refers to"),
+    column("member_id", STRING, "member that sent it"),
     column("to_member_id", STRING, "release: the member that takes the partition"),
     column("topic", STRING, "release, taken: topic"),
     column("partition", INT, "release, taken: partition number"),
     column("hop", LONG, "release, taken: number of the hand-over of this partition in this generation"),
     column("offset", LONG, "release: next record to read"),
-    column("why", STRING, "refused, void: why"),
-    column("acked_at", TIME, "when, by the clock of the one who says it"),
+    column("why", STRING, "refused, void: the reason"),
+    column("acked_at", TIME, "when, by the member's clock"),
 )
 
 ORDER_FIELDS = (
     column("paused", BOOL, "no plan is published"),
-    column("pause_reason", STRING, "why, in the operator's words"),
+    column("pause_reason", STRING, "reason for the pause, in the operator's words"),
     column("pinned", t.MapType(STRING, STRING), "partitions that no plan moves: topic -> ranges, * for all"),
     column("triggered_at", TIME, "newest manual trigger"),
     column("resumed_at", TIME, "newest resume, which ends a probation"),
     column("approved_target_hash", STRING, "target_hash of the plan that was approved last"),
     column("approved_base_hash", STRING, "its base_hash"),
-    column("approval_reason", STRING, "why it was approved, in the operator's words"),
-    column("approved_by", STRING, "who has approved it"),
-    column("approved_at", TIME, "when, by that one's clock"),
+    column("approval_reason", STRING, "reason for the approval, in the operator's words"),
+    column("approved_by", STRING, "who approved it"),
+    column("approved_at", TIME, "when, by the operator's clock"),
     column("ordered_by", STRING, "who gave the newest order"),
-    column("ordered_at", TIME, "when, by that one's clock"),
+    column("ordered_at", TIME, "when, by the operator's clock"),
 )
 
 CONSUMER_GROUP_FIELDS = (
@@ -238,13 +265,13 @@ CONSUMER_GROUP_FIELDS = (
     column(
         "reconciliation",
         RECONCILIATION,
-        "KIP-848: how far each member has come to its target assignment: epochs, target, partitions that it has "
-        "to give up and still owns, what it asked for, since when it is behind, and ids of topics that are unknown",
+        "KIP-848: progress of each member towards its target assignment: epochs, target, partitions that it still "
+        "owns and has to give up, what it asked for, since when it is behind, and ids of unknown topics",
     ),
     column(
         "records",
         GROUP_RECORDS,
-        "KIP-848: the newest records of the group as Kafka wrote them, which the other columns are made from",
+        "KIP-848: the newest records of the group as Kafka wrote them, from which the other columns are derived",
     ),
 )
 """Columns that the records of KIP-848 groups fill, in addition to those of all groups."""

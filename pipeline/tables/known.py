@@ -13,7 +13,7 @@ from pipeline.tables.table_files import TableFiles, TableRows, files_of
 from pipeline.tables.versions import refuse_newer
 
 APP = "lagwise"
-"""Of the transactions that carry the number of a write."""
+"""Name of the transactions that carry the number of a write."""
 
 
 class KnownTable:

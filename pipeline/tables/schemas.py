@@ -54,8 +54,8 @@ _BATCH = key("batch_id", LONG, "batch of the stream that wrote the row; restarts
 _UNCONFIRMED = column(
     "unconfirmed_reason",
     STRING,
-    "why the row may be out of date though the offsets topic was read to its end, or is not read; null when it is "
-    "not",
+    "why the row may be out of date although the offsets topic was read to its end, or is not read at all; null when "
+    "the row is up to date",
 )
 
 PARTITION_LAG = t.StructType(
@@ -71,34 +71,38 @@ PARTITION_LAG = t.StructType(
         column(
             "commit_topic_id",
             STRING,
-            "id of the topic the commit was made in; of the topic that was read with it when the record has none",
+            "id of the topic of the commit; if the record has none, that of the topic known when the record was read",
         ),
-        column("trend", STRING, "growing, steady or falling against trend_lag; null with too little to tell"),
-        column("trend_lag", LONG, "an earlier lag, which the trend is held against"),
-        column("trend_at", TIME, "when that was, some minutes ago"),
+        column(
+            "trend",
+            STRING,
+            "growing, steady or falling, compared with trend_lag; null without enough commits",
+        ),
+        column("trend_lag", LONG, "earlier lag with which the trend compares"),
+        column("trend_at", TIME, "time of trend_lag, some minutes ago"),
         column(
             "retention_seconds",
             DOUBLE,
-            "seconds until the first unread record may be deleted, 0 when some were; null when nothing is unread, "
-            "when it is not known, and when not only time decides",
+            "seconds until Kafka may delete the first unread record, 0 when it has deleted some; null when nothing is "
+            "unread, when the time is unknown, and when not only time decides",
         ),
-        column("recent_commits", RECENT_COMMITS, "last commits, oldest first: what the status is judged by"),
+        column("recent_commits", RECENT_COMMITS, "last commits, oldest first; the status rests on them"),
         column(
             "commit_interval_seconds",
             DOUBLE,
-            "three of four recent commits came within this many seconds of the one before; null with fewer than four",
+            "seconds within which three out of four recent commits followed the one before; null with fewer than four",
         ),
         column(
             "commit_rate",
             DOUBLE,
-            "records/s from a commit at least 20 s older than the newest to the newest; null when there is none, or "
-            "offsets or times went back since",
+            "records/s between a commit at least 20 s older than the newest, and the newest; null when there is none, "
+            "or when offsets or times have gone back since",
         ),
         column("commit_span_seconds", DOUBLE, "seconds between these two commits"),
         column(
             "least_lag_at_commit",
             LONG,
-            "least lag_at_commit from the one to the other; null when one of them is not known",
+            "smallest lag_at_commit from the first to the second of them; null when one of the lags is unknown",
         ),
         key("confirmed", BOOL, "the commit was read under the present checkpoint"),
         _UNCONFIRMED,
@@ -106,7 +110,7 @@ PARTITION_LAG = t.StructType(
         column(
             "history_hash",
             LONG,
-            "hash of status, owner and step of lag in that row: a new one is due when it changes",
+            "hash of status, owner and step of lag in that row; when it changes, a new row is due",
         ),
         _UPDATED,
         _BATCH,
@@ -135,30 +139,41 @@ TOPIC_OFFSETS = t.StructType(
         column("observed_at", TIME, "when the broker last answered for this partition"),
         column("arrival_rate", DOUBLE, "records/s appended, moving average"),
         column("samples", SAMPLES, "bounded ring of (time, log end), oldest first"),
-        column("error", STRING, "why the newest question was not answered; null when it was"),
-        column("deleted_at", TIME, "when the brokers, asked by name, first had no such topic or partition"),
+        column("error", STRING, "why the broker did not answer the newest question; null when it did"),
+        column(
+            "deleted_at",
+            TIME,
+            "when the brokers, asked by name, first reported that there is no such topic or partition",
+        ),
         column("topic_id", STRING, "Kafka's id of the topic that answered; null from brokers without ids"),
         column(
-            "topic_id_at", TIME, "when the id was last answered; before observed_at: not with the offsets"
+            "topic_id_at",
+            TIME,
+            "when a broker last gave the id; if it is before observed_at, the newest offsets came without it",
         ),
         column(
             "leader_broker",
             INT,
-            "broker id, by metadata of the last 5 minutes; null when there is none, or unknown",
+            "id of the leader, by metadata of the last 5 minutes; null when there is none, or it is unknown",
         ),
-        column("preferred_leader", INT, "broker id of the first replica, by the same; null when unknown"),
-        column("replicas", INT, "how many there are, by the same; null when unknown"),
-        column("in_sync_replicas", INT, "how many of them are in sync, by the same; null when unknown"),
+        column(
+            "preferred_leader", INT, "broker id of the first replica, by the same metadata; null when unknown"
+        ),
+        column("replicas", INT, "number of replicas, by the same metadata; null when unknown"),
+        column(
+            "in_sync_replicas", INT, "number of replicas in sync, by the same metadata; null when unknown"
+        ),
         column(
             "last_stable_offset",
             LONG,
-            "where read_committed consumers have to stop: an open transaction, or the log end; null without an "
-            "answer",
+            "offset at which read_committed consumers have to stop: the start of an open transaction, or the log end; "
+            "null without an answer",
         ),
         column(
             "readable_offset",
             LONG,
-            "that, less what a transaction held back at the question before: as far as nobody is behind yet",
+            "last_stable_offset less what a transaction held back at the previous question; a consumer that has read "
+            "up to here is not behind",
         ),
         _UPDATED,
         _BATCH,
@@ -172,7 +187,7 @@ CONSUMER_GROUPS = t.StructType(
         key(
             "group_type",
             STRING,
-            "classic, consumer (KIP-848), share or streams; unknown where no coordinator tells",
+            "classic, consumer (KIP-848), share or streams; unknown when no coordinator tells",
         ),
         column(
             "state",
@@ -185,7 +200,7 @@ CONSUMER_GROUPS = t.StructType(
         column(
             "rebalance_protocol",
             STRING,
-            "eager or cooperative, by the assignor and what members claim; null if open",
+            "eager or cooperative, by the assignor and the claims of members; null if they do not tell",
         ),
         column(
             "generation", INT, "of a classic group; the group epoch of a KIP-848 one; null for other types"
@@ -194,9 +209,9 @@ CONSUMER_GROUPS = t.StructType(
         column(
             "members",
             MEMBERS,
-            "what each member subscribed, claimed and was given, each null where its protocol is another one or its "
-            "bytes cannot be read; of a KIP-848 group assigned is what the member owns, to be given up or not; null "
-            "when nobody knows the members: of share and streams groups",
+            "subscription, claims and assignment of each member, each null if the member has another protocol or its "
+            "bytes cannot be read; in a KIP-848 group, assigned has all that the member owns, including what it "
+            "has to give up; null when the members are unknown, as in share and streams groups",
         ),
         *CONSUMER_GROUP_FIELDS,
         column("offsets_partition", INT, "partition of __consumer_offsets that holds the group"),
@@ -230,15 +245,13 @@ GROUP_HISTORY = t.StructType(
         key(
             "why",
             STRING,
-            "what is new since the row before, joined by commas: type_changed, joined, left, replaced (a static "
+            "what is new since the row before, separated by commas: type_changed, joined, left, replaced (a static "
             "member has another member id), resubscribed, moved_by_plan, rebalanced (a new generation, and nothing "
-            "else that is known); or gone (the group has no record any more), returned, or first_seen (what was "
-            "before is not known)",
+            "else that is known); or gone (the group no longer has a record), returned, or first_seen (the past is "
+            "unknown)",
         ),
-        column("joined", MEMBER_IDS, "members that the row before did not have; null when that is not known"),
-        column(
-            "left", MEMBER_IDS, "members of the row before that are not there; null when that is not known"
-        ),
+        column("joined", MEMBER_IDS, "members that the row before did not have; null when unknown"),
+        column("left", MEMBER_IDS, "members of the row before that are gone; null when unknown"),
         *(
             t.StructField(field.name, field.dataType, field.name != "group_type", field.metadata)
             for field in (CONSUMER_GROUPS[name] for name in GROUP_STATE)
@@ -254,7 +267,7 @@ PLAN_STATE = t.StructType(
         _CLUSTER,
         _GROUP,
         *DECISION,
-        column("state", STRING, "what the next decision has to know, as JSON; may change with any version"),
+        column("state", STRING, "what the next decision needs to know, as JSON; may change with any version"),
         key("recorded_at", TIME, "time of this group's newest row in recommendations"),
         _UPDATED,
         _BATCH,
@@ -278,7 +291,7 @@ MEMBER_RATES = t.StructType(
         _CLUSTER,
         _GROUP,
         key("identity", STRING, "group instance id, or else client id, or else member id"),
-        key("rate", DOUBLE, "records/s that the member drained when the group was decided about"),
+        key("rate", DOUBLE, "records/s that the member drained at the newest decision about the group"),
         column("shown_rate", DOUBLE, "records/s that it drained with a backlog; null when it never had one"),
         column("shown_at", TIME, "when it last had a backlog"),
         key("seen_at", TIME, "when it was last a member"),
@@ -317,7 +330,7 @@ PLANNER_STATE = t.StructType(
         key("owner", STRING, "host, process and start time of the driver that owns the tables"),
         key("term", LONG, "rises with each driver that takes over; a lower term may not write"),
         key("acquired_at", TIME, "when it took over"),
-        column("unseen_epochs", LONG, "null: only drivers of earlier versions have written it, and read it"),
+        column("unseen_epochs", LONG, "null: only drivers of earlier versions write and read it"),
     ]
 )
 

@@ -128,7 +128,7 @@ class SentTables:
 
     tables: Mapping[str, TableFiles]
     storage_options: Mapping[str, str]
-    """Of delta-rs, secrets resolved."""
+    """Options of delta-rs, secrets resolved."""
 
     def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
         """Read table `name` as `TableRows.read` does."""

@@ -20,7 +20,9 @@ from pipeline.local.jars import resolve_for_spark
 from pipeline.run.batch.control_messages import store_control_messages
 from pipeline.run.batch.groups import store_group_history, store_groups
 from pipeline.run.batch.lag import store_history, store_lag
-from pipeline.run.batch.plans import make_plans, publish_plans, record_decisions
+from pipeline.run.batch.plans.evaluation import make_plans
+from pipeline.run.batch.plans.history import record_decisions
+from pipeline.run.batch.plans.publication import publish_plans
 from pipeline.run.batch.quarantine import store_quarantine
 from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.run.driver import Driver

@@ -19,7 +19,7 @@ from pipeline.local.jars import resolve_for_spark
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import PlanSettings
 from pipeline.planning.values import Published
-from pipeline.run.batch.decisions import decide_all
+from pipeline.run.batch.plans.deciding import decide_all
 from pipeline.run.spark.session import PACKAGES, build_session
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store

@@ -131,7 +131,7 @@ def test_tables_of_another_cluster_are_noticed(broker: EmbeddedBroker, clinic: C
     assert len(same) == 2
     assert clinic.asked()[0] == (
         "problem",
-        f"the tables are of Kafka cluster another, and this configuration leads to {own}",
+        f"the tables belong to Kafka cluster another, but this configuration leads to {own}",
     )
 
 
@@ -163,7 +163,7 @@ def test_missing_rights_are_told_apart_from_missing_groups(secured: Secured, tmp
 
     assert described == (
         "unknown",
-        "this user may not describe the group, so whether Kafka has it is unknown; lagwise lists it all the same",
+        "this user may not describe the group, so whether Kafka has it is unknown; lagwise lists it nevertheless",
     )
     assert control[0] == "problem"
     assert f"topic {clinic.control} cannot be read" in control[1]

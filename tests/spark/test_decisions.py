@@ -14,7 +14,7 @@ from pipeline import task_sizes
 from pipeline.arrow_stream import unpacked
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.values import Published
-from pipeline.run.batch import decisions
+from pipeline.run.batch.plans import deciding
 from pipeline.run.driver import Driver
 from pipeline.run.tasks.deciding import READS, DecidingTask, share
 from pipeline.tables.store import Store
@@ -126,7 +126,7 @@ class DyingTask(DecidingTask):
 def test_task_whose_process_dies_while_it_decides_is_tried_again(
     spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decisions, "DecidingTask", DyingTask)
+    monkeypatch.setattr(deciding, "DecidingTask", DyingTask)
 
     assert decided(spark, store).equals(plan_here(store))
 
@@ -144,7 +144,7 @@ class DeadlyPlanner(DecidingTask):
 def test_planner_that_always_ends_its_process_costs_the_groups_of_its_task_their_plan_and_nothing_else(
     spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, tasks: int
 ) -> None:
-    monkeypatch.setattr(decisions, "DecidingTask", DeadlyPlanner)
+    monkeypatch.setattr(deciding, "DecidingTask", DeadlyPlanner)
     monkeypatch.setattr(task_sizes, "_LEAST_PARTITIONS", 1)
     monkeypatch.setattr(Driver, "parallelism", tasks)
     calm = {row["group_id"]: row for row in plan_here(store).to_pylist()}
@@ -168,7 +168,7 @@ def test_group_without_a_plan_for_that_reason_keeps_what_is_remembered_of_it(
 ) -> None:
     before = decided(spark, store, only=("g3",)).to_pylist()[0]["state"]
     monkeypatch.setitem(MEMORY.states, "g3", before)
-    monkeypatch.setattr(decisions, "DecidingTask", DeadlyPlanner)
+    monkeypatch.setattr(deciding, "DecidingTask", DeadlyPlanner)
 
     (row,) = decided(spark, store, only=("g3",)).to_pylist()
 
@@ -187,4 +187,4 @@ def plan_here(store: Store) -> pa.Table:
 
 
 def decided(spark: SparkSession, store: Store, only: tuple[str, ...] | None = None) -> pa.Table:
-    return decisions.decide_all(idle_driver(store=store, spark=spark, memory=MEMORY), SETTINGS, only=only)
+    return deciding.decide_all(idle_driver(store=store, spark=spark, memory=MEMORY), SETTINGS, only=only)

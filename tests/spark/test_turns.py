@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pipeline.arrow_stream import unpacked
 from pipeline.config.model import Config, PlanConfig, TriggerConfig
 from pipeline.planning.step import PlanSettings
-from pipeline.run.batch import plans
+from pipeline.run.batch.plans import evaluation
 from pipeline.run.driver import Driver
 from pipeline.run.tasks.deciding import READS, DecidingTask, share
 from pipeline.source.summary import Summary
@@ -32,9 +32,9 @@ def driver(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     rows = [{"group_id": name, "lag": 5, "lag_seconds": age_s} for name, age_s in AGES_S.items()]
     store.write("partition_lag", arrow("partition_lag", *rows), stamp_of())
     times = iter(range(1000))
-    monkeypatch.setattr(plans, "_GROUPS_AT_A_TIME", 1)
-    monkeypatch.setattr(plans, "time", SimpleNamespace(monotonic=lambda: next(times)))
-    monkeypatch.setattr(plans, "decide_all", decided_here)
+    monkeypatch.setattr(evaluation, "_GROUPS_AT_A_TIME", 1)
+    monkeypatch.setattr(evaluation, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(evaluation, "decide_all", decided_here)
     publisher = SimpleNamespace(unavailable=lambda _: None)
     return idle_driver(spark=spark, store=store, config=ONE_A_BATCH, publisher=publisher, replay=later())
 
@@ -52,7 +52,7 @@ def decided(driver: Driver, number: int, **fields: Any) -> list[str]:
     at_ms = NOW_MS + number * 10_000
     stamp = stamp_of(batch_id=10 + number, at_ms=at_ms)
     batch = batch_of(driver, stamp=stamp, **fields)
-    plans.make_plans(batch)
+    evaluation.make_plans(batch)
     rows = driver.services.store.rows("plan_state", ["group_id", "batch_id"])
     return [row["group_id"] for row in rows if row["batch_id"] == 10 + number]
 
@@ -78,8 +78,8 @@ def test_group_that_an_operator_wants_a_plan_for_does_not_wait_for_its_turn(driv
 def test_all_groups_are_decided_about_in_one_batch_when_there_is_time(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plans, "_GROUPS_AT_A_TIME", 3)
-    monkeypatch.setattr(plans, "time", SimpleNamespace(monotonic=lambda: 0))
+    monkeypatch.setattr(evaluation, "_GROUPS_AT_A_TIME", 3)
+    monkeypatch.setattr(evaluation, "time", SimpleNamespace(monotonic=lambda: 0))
 
     assert sorted(decided(driver, 0)) == sorted(AGES_S)
     assert decided(driver, 1) == []

@@ -85,7 +85,7 @@ class Question:
     def __init__(self, leaders: Leaders, asks: Sequence[Ask], *, timeout_s: float) -> None:
         """Prepare the question without asking; the brokers have `timeout_s` for everything.
 
-        Of the offsets to request of each partition, none is lower than the one before it.
+        The offsets to request of each partition must not descend.
         """
         self._leaders = leaders
         self._asks = tuple(asks)

@@ -19,36 +19,36 @@ from pipeline.operate.extras import remedy
 _PANELS = {
     "Run": {
         "run": "Run the job until it is stopped (Ctrl-C or SIGTERM).",
-        "demo": "Run the job on an embedded broker with uneven traffic and show it live, until Ctrl-C.",
+        "demo": "Show the job at work on an embedded broker, until Ctrl-C.",
         "broker": "Run an Apache Kafka broker on this machine until Ctrl-C.",
-        "serve": "Serve a page, JSON, /metrics for Prometheus and probes from the tables, until Ctrl-C.",
+        "serve": "Serve a page, JSON and Prometheus metrics, until Ctrl-C.",
         "config": "Check a configuration.",
-        "health": "Print in one line whether the job is alive and its tables up to date, for probes, cron and Nagios.",
-        "backup": "Copy the tables into a new folder, each at one version, while the job runs.",
+        "health": "Print whether the job is alive and its tables up to date.",
+        "backup": "Copy the tables into a new folder while the job runs.",
     },
     "Watch": {
-        "lag": "Lag of every partition of every group, as last written by the job.",
-        "groups": "Consumer groups: type, state, assignor, generation and members.",
-        "doctor": "Why is a group not listed, planned or followed, or behind? Without GROUP: which are in trouble?",
-        "history": "Lag as it was, oldest first: over a span of time, or at one moment.",
-        "rebalances": "Changes of groups, oldest first: over a span of time, or the groups as they were at one moment.",
-        "recommendations": "Decisions about each group with their reasons, newest first.",
-        "quarantine": "Records that could not be read, with the reason, newest first. Bytes are hexadecimal.",
-        "sql": "Query the tables in Spark SQL, now or in the past: one statement, a script on stdin, or at a prompt.",
+        "lag": "Lag of every partition, as last written by the job.",
+        "groups": "Consumer groups with type, state, generation and members.",
+        "doctor": "Why a group is behind, not listed, not planned or followed.",
+        "history": "Lag over a span of time, oldest first, or at one moment.",
+        "rebalances": "Changes of groups, oldest first, or groups at one moment.",
+        "recommendations": "Decisions about groups with reasons, newest first.",
+        "quarantine": "Records that could not be read, and why, newest first.",
+        "sql": "Query the tables in Spark SQL, as they are or were.",
         "control": "Read the control topic, which carries the published plans.",
     },
     "Control plans": {
-        "approve": "Show the plan of a group that waits for approval, and publish exactly this plan.",
+        "approve": "Show the plan that waits for approval, and publish it.",
         "pause": "Publish no plan for a group until `lagwise resume`.",
-        "resume": "Publish plans again for a group that is paused, or on probation after a plan that hurt.",
-        "pin": "Keep partitions of a group where they are: no plan moves them.",
-        "unpin": "Let plans move pinned partitions of a group again; without TOPIC, all of them.",
-        "trigger": "Evaluate a group at once and let its next plan skip the guards.",
-        "orders": "Standing orders of all groups: pauses, pins, triggers and approvals, with their time and author.",
+        "resume": "Publish plans again for a group that was paused.",
+        "pin": "Keep partitions of a group where they are.",
+        "unpin": "Let plans move pinned partitions of a group again.",
+        "trigger": "Evaluate a group at once; its next plan skips the guards.",
+        "orders": "Standing orders of all groups, with time and author.",
     },
     "Plan on paper": {
-        "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",
-        "explain": "Explain an assignment: what moves, why, what each move gains; for cases as of `lagwise assign`.",
+        "assign": "Assign partitions: a JSON case per line, a result per line.",
+        "explain": "Explain an assignment: what moves, why, and what it gains.",
     },
 }
 COMMANDS = {name: line for commands in _PANELS.values() for name, line in commands.items()}
@@ -67,15 +67,37 @@ _MODULES = {
 }
 """Modules of the commands that are not named like their module."""
 
+_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+
 
 def load_command(name: str) -> Any:
     """The command `name`, with its module loaded."""
     found = getattr(import_module(f"pipeline.operate.cli.{_MODULES.get(name, name)}"), name)
-    if isinstance(found, typer.Typer):
-        return typer.main.get_command(found)
-    alone = typer.Typer(add_completion=False)
-    alone.command(name)(found)
-    return typer.main.get_command(alone)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(add_completion=False)
+        alone.command(name)(found)
+        found = alone
+    command = typer.main.get_command(found)
+    _lay_out(command)
+    return command
+
+
+def _lay_out(command: Any) -> None:
+    """Let the terminal wrap the paragraphs of the help, and drop the type of options that take no value.
+
+    Typer keeps the line ends of docstrings, which are wider than a terminal, and takes [words] for markup.
+    """
+    paragraphs = (command.help or "").split("\n\n")
+    command.help = "\n\n".join(" ".join(one.split()) for one in paragraphs).replace("[", r"\[")
+    for option in (*command.params, command.get_help_option(typer.Context(command, **_SETTINGS))):
+        _drop_type(option)
+    for one in getattr(command, "commands", {}).values():
+        _lay_out(one)
+
+
+def _drop_type(option: Any) -> None:
+    if getattr(option, "is_flag", False):
+        option.metavar = ""
 
 
 class _LazyCommands(TyperGroup):
@@ -89,6 +111,11 @@ class _LazyCommands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         return TyperCommand(cmd_name, help=COMMANDS[cmd_name], rich_help_panel=_PANEL_OF[cmd_name])
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)
+        _drop_type(option)
+        return option
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, known, rest = super().resolve_command(ctx, args)
@@ -124,19 +151,24 @@ app = typer.Typer(
     cls=_LazyCommands,
     no_args_is_help=True,
     add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_SETTINGS,
 )
 
 
 @app.callback()
 def _root(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", metavar="", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Lag of Kafka consumer groups, and the assignment that drains it soonest.
 
-    Exit status of every command but `health` and `doctor`: 0 success, 1 nothing found or failure, 2 wrong usage.
+    Exit status: 0 success, 1 nothing found or failure, 2 wrong usage. `health`,
+    `doctor` and `run` have statuses of their own.
+
     LAGWISE_DEBUG=1 shows the traceback of a failure.
     """
 

@@ -30,9 +30,11 @@ StrategyName: TypeAlias = Annotated[
 
 
 def assign(strategy_name: StrategyName) -> None:
-    """Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.
+    """Assign partitions: a JSON case per line, a result per line.
 
-    Example: lagwise assign --strategy lag-aware < assignor/cases/examples/lag-aware.json
+    Example: lagwise assign -s lag-aware < assignor/cases/examples/lag-aware.json
+
+    Cases come from stdin, results go to stdout; deploy/docs/assignors.md describes both.
 
     Exit status: 0 all cases were assigned, 1 some could not be assigned (their lines have the cause), 2 wrong usage.
     """

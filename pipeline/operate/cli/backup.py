@@ -18,13 +18,15 @@ def backup(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Copy the tables into a new folder, each at one version, while the job runs.
+    """Copy the tables into a new folder while the job runs.
 
-    Example: lagwise backup /backup/lagwise-2026-11-22 --config conf/lagwise.toml
+    Example: lagwise backup /backup/lagwise-2026-11-22
 
-    The folder can be read like the tables (--tables), and is what a driver starts on after a restore: see
-    deploy/docs/upgrading.md. It has no checkpoint, and needs none. The copy has to be complete within
-    tables.retention_hours, after which maintenance removes replaced files.
+    Each table is copied at one version. The reading commands can read the folder (--tables), and a driver starts on it
+    after a restore: see deploy/docs/upgrading.md. It has no checkpoint, and needs none.
+
+    The copy has to be complete within tables.retention_hours, after which maintenance removes replaced files.
+
     Exit status: 0 copied, 1 not copied, 2 wrong usage.
     """
     source = find(tables, config)

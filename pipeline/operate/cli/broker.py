@@ -19,26 +19,43 @@ _OFFSETS_PARTITIONS = "offsets.topic.num.partitions"
 
 def broker(
     port: Annotated[
-        int | None, typer.Option(min=1, max=65_535, help="Port to listen on; default: any free one.")
+        int | None,
+        typer.Option(metavar="PORT", min=1, max=65_535, help="Port to listen on; default: any free one."),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(file_okay=False, help="Data folder to use and keep; default: a temporary one."),
+        typer.Option(
+            metavar="DIR", file_okay=False, help="Data folder to use and keep; default: a temporary one."
+        ),
     ] = None,
     partitions_of_offsets_topic: Annotated[
-        int, typer.Option(min=1, help="Partitions of __consumer_offsets in a new folder.")
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            rich_help_panel="In a new data folder",
+            help="Partitions of __consumer_offsets.",
+        ),
     ] = 50,
     nodes: Annotated[
         int,
         typer.Option(
+            metavar="N",
             min=1,
             max=100,
-            help="Number of brokers. A single one is its own controller; several have a separate controller and "
-            "internal topics with up to three replicas, so that any broker can be killed or frozen.",
+            help="Brokers. Several have a controller of their own, and internal topics with up to three replicas: "
+            "any broker can be killed or frozen.",
         ),
     ] = 1,
 ) -> None:
-    """Run an Apache Kafka broker on this machine until Ctrl-C."""
+    """Run an Apache Kafka broker on this machine until Ctrl-C.
+
+    Example: lagwise broker --port 9092 --data ./kafka
+
+    It prints the bootstrap servers and the data folder once it answers.
+
+    Exit status: 0 stopped, 1 it could not start, or ended by itself, 2 wrong usage.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     properties = {_OFFSETS_PARTITIONS: str(partitions_of_offsets_topic)}
     try:

@@ -28,43 +28,52 @@ _FREE_TABLES = (("kafka", "properties"), ("kafka", "java"), ("tables", "storage_
 def check(
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[FILE]", help="Configuration; default LAGWISE_CONFIG, else conf/lagwise.toml."
-        ),
+        typer.Argument(metavar="FILE", help="Configuration; default LAGWISE_CONFIG, else conf/lagwise.toml."),
     ] = None,
     *,
     partitions: Annotated[
         int | None,
         typer.Option(
+            metavar="N",
             min=1,
             help="Partitions that groups read, counted once for each group; prints their requirements.",
         ),
     ] = None,
     logs: Annotated[
-        int | None, typer.Option(min=1, help="Partitions of topics; by default a third of --partitions.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Partitions of topics; by default a third of --partitions."),
     ] = None,
-    commits: Annotated[float, typer.Option(min=0, help="Commits/s of all groups.", show_default=False)] = 0.0,
+    commits: Annotated[
+        float, typer.Option(metavar="RATE", min=0, help="Commits/s of all groups.", show_default=False)
+    ] = 0.0,
     cores: Annotated[
         int | None,
         typer.Option(
-            min=1, max=1000, help="Cores of all executors of a Spark cluster; predicts a batch on them."
+            metavar="N",
+            min=1,
+            max=1000,
+            help="Cores of all executors of a Spark cluster; predicts a batch on them.",
         ),
     ] = None,
     largest: Annotated[
         int | None,
         typer.Option(
+            metavar="N",
             min=1,
             help=f"Partitions of the largest group, which one task folds; for --cores, by default {GROUP_ROWS}.",
         ),
     ] = None,
 ) -> None:
-    """Print the effective configuration of FILE, with defaults filled in and secrets masked, and its capacity.
+    """Print the effective configuration and its capacity.
 
-    Example: lagwise config check conf/lagwise.toml --partitions 300000 --commits 60000
+    Example: lagwise config check --partitions 300000 --commits 60000
 
-    Its capacity is computed from figures measured on two cores, and printed as comments: the output is TOML.
-    With --cores it also predicts a batch on that many cores of a Spark cluster, from tasks measured on one core.
+    The output is TOML with defaults filled in and secrets masked. Comments in it state the capacity, computed from
+    figures measured on two cores. With --cores they also predict a batch on that many cores of a Spark cluster, from
+    tasks measured on one core.
+
     Warnings and the verdict go to stderr, last. The command connects to nothing.
+
     Exit status: 0 the configuration can be used, 1 it cannot (`lagwise run` would refuse it), 2 wrong usage.
     """
     path = find_config(file)

@@ -19,23 +19,29 @@ log = logging.getLogger(__name__)
 
 def demo(
     seconds: Annotated[
-        float | None, typer.Option(min=0, help="End this many seconds after the first batch.")
+        float | None,
+        typer.Option(metavar="SECONDS", min=0, help="End this many seconds after the first batch."),
     ] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", dir_okay=False, help="Write a summary.")
+        Path | None,
+        typer.Option(
+            "--json", metavar="FILE", dir_okay=False, help="Write the figures of the summary as JSON."
+        ),
     ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep tables and broker data; without it only the plot is kept.")
     ] = False,
 ) -> None:
-    """Run the job on an embedded broker with uneven traffic and show it live, until Ctrl-C.
+    """Show the job at work on an embedded broker, until Ctrl-C.
 
     Example: lagwise demo --seconds 90 --json summary.json --keep
 
-    Groups that follow the control topic run alongside control groups of equal members that do not; at the end the demo
-    prints a table of both and writes a plot to .lagwise/lagwise-demo.html. Everything else goes to .lagwise/demo in
-    the working directory, where the reading commands find it; files of an earlier demo are removed first. A second
-    Ctrl-C ends the demo at once.
+    Traffic is uneven. Groups that follow the control topic run alongside control groups of equal members that do not.
+    At the end the demo prints a table of both and writes a plot to .lagwise/lagwise-demo.html.
+
+    Everything else goes to .lagwise/demo in the working directory, where the reading commands find it. Files of an
+    earlier demo are removed first. A second Ctrl-C ends the demo at once.
+
     Exit status: 0 it was ended or the time is up, 1 something failed, 2 wrong usage.
     """
     with occupied(keep=keep) as folder:

@@ -23,19 +23,22 @@ _COLUMNS = tuple(
 def doctor(
     group: Annotated[
         str | None,
-        typer.Argument(metavar="[GROUP]", help="Consumer group; default: all of them, and the job."),
+        typer.Argument(metavar="GROUP", help="Consumer group; default: all of them, and the job."),
     ] = None,
     *,
     output: FormatOption = "table",
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Why is a group not listed, planned or followed, or behind? Without GROUP: which are in trouble?
+    """Why a group is behind, not listed, not planned or followed.
 
     Example: lagwise doctor billing
 
-    Without GROUP the groups in trouble come first, the one whose oldest unread record waits longest at the top.
-    Reads the tables, and asks Kafka if the stream's configuration is known. Each finding says how old its figures are.
+    Without GROUP it lists the groups in trouble; the one whose oldest unread record waits longest comes first.
+
+    It reads the tables, and asks Kafka if the stream's configuration is known. Each finding says how old its figures
+    are, and what to do.
+
     Exit status: 0 nothing is wrong, 1 something is, or the tables cannot be read, 2 wrong usage, 3 nothing is known to
     be wrong, but something could not be judged.
     """

@@ -41,7 +41,7 @@ def _record_seconds(row: Row) -> str:
 
 
 def _sooner(row: Row) -> str:
-    """A cell with the time by which the group drains sooner due to the move."""
+    """A cell with the time that the move saves the group."""
     if row["saves_record_s"] is None:
         return NONE
     with_s, without_s = row["drain_s_after"], row["drain_s_without"]
@@ -81,11 +81,14 @@ def explain(
         typer.Option("--output", "-o", help="Text for people, or json, one line per case, for programs."),
     ] = "table",
 ) -> None:
-    """Explain an assignment: what moves, why, what each move gains; for cases as of `lagwise assign`.
+    """Explain an assignment: what moves, why, and what it gains.
 
     Example: lagwise explain < assignor/cases/examples/lag-sticky.json
 
+    Cases come from stdin, one per line, as for `lagwise assign`.
+
     BOUND is a time that no assignment can beat. SOONER-BY is the time that the group would lose without that move.
+
     Exit status: 0 all cases were explained, 1 some could not be explained (see stderr), 2 wrong usage.
     """
     tell = _tell if output == "table" else _tell_json

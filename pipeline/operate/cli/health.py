@@ -25,13 +25,16 @@ def health(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Print in one line whether the job is alive and its tables up to date, for probes, cron and Nagios.
+    """Print whether the job is alive and its tables up to date.
 
     Example: lagwise health --config conf/lagwise.toml || mail -s lagwise ann
 
-    The verdict rests on the driver's heartbeat, every 5 s, and on the newest batch. Either is too old after three
-    triggers, and at least 15 s. On an object store there are no heartbeats: after ten triggers, a driver that
-    waits for Kafka looks like a dead one; ask its own port (health.port).
+    The answer is one line, for probes, cron and Nagios. It rests on the driver's heartbeat, every 5 s, and on the
+    newest batch. Either is too old after three triggers, and at least 15 s.
+
+    On an object store there are no heartbeats: after ten triggers, a driver that waits for Kafka looks like a dead
+    one; ask its own port (health.port).
+
     Exit status: 0 ok, 1 warning: it is alive, but Kafka is unavailable, it is starting, or groups are provisional,
     2 critical: no driver is alive, or one waits for an operator (also wrong usage), 3 unknown.
     """

@@ -33,11 +33,12 @@ def run(
 
     Example: lagwise run --config conf/lagwise.toml
 
-    The same as `spark-submit pipeline/run/main.py --config FILE`, on this machine only.
-    Without --standby it takes over at once, and another driver on the same tables ends with status 4.
-    Exit status: 0 stopped, or --once is done, 1 it cannot run, 2 wrong usage, 3 --once could not read
-    everything within start.deadline_s, or nothing more for a minute, 4 another driver has taken over:
-    restart with --standby only.
+    It is the same as `spark-submit pipeline/run/main.py --config FILE`, but on this machine only.
+
+    Without --standby it takes over at once: another driver on the same tables ends with status 4.
+
+    Exit status: 0 stopped, or --once is done, 1 it cannot run, 2 wrong usage, 3 --once could not read everything
+    within start.deadline_s, or nothing more for a minute, 4 another driver has taken over: restart with --standby only.
     """
     if once and standby:
         raise typer.BadParameter("--once and --standby exclude each other; leave one of them out")

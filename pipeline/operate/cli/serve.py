@@ -28,33 +28,43 @@ from pipeline.tables.reading import Tables
 def serve(
     *,
     host: Annotated[
-        str | None, typer.Option("--host", help="Address to listen on; default serve.host.")
+        str | None,
+        typer.Option("--host", metavar="ADDRESS", help="Address to listen on; default serve.host."),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65_535, help="Port; default serve.port. 0 takes any that is free."),
+        typer.Option(
+            "--port", metavar="PORT", min=0, max=65_535, help="Port; default serve.port. 0 takes a free one."
+        ),
     ] = None,
     tables: SeveralTablesOption = None,
     config: SeveralConfigsOption = None,
 ) -> None:
-    """Serve a page, JSON, /metrics for Prometheus and probes from the tables, until Ctrl-C.
+    """Serve a page, JSON and Prometheus metrics, until Ctrl-C.
 
     Example: lagwise serve --config conf/lagwise.toml
 
-    It needs no Java and no broker, and goes on when the stream has stopped: lagwise_tables_age_seconds then grows.
-    / lists the groups; each has a page with its members and partitions, plan, decisions and history, and the same as
-    JSON below /api/v1/groups (deploy/docs/page.md). Nothing can be changed there unless serve.token is set: then
-    plans that wait for approval can be approved there, and groups paused, resumed, pinned and unpinned.
-    /metrics has the names of kafka-lag-exporter and kafka_exporter, so that their dashboards and rules go on, and
-    lagwise's own: plans, members, capacity (deploy/docs/metrics.md). Table serve.metrics of the configuration says
-    which groups, topics and names, and how many series at most.
-    /healthz: 200 while this process answers. /readyz: 200 while the stream keeps the tables up to date, otherwise 503
-    with the cause.
-    Several clusters: repeat --config, one file for each job, and [serve] of the first applies; or repeat
-    --tables, where orders can only be given for the cluster of a --config. Each row, link and sample then names its
-    cluster, and one whose tables cannot be read leaves the others as they are.
-    It listens on this machine alone, unless --host or serve.host says otherwise; it answers under addresses and the
-    names in serve.hosts only. With serve.read_token set, only who brings that token, or serve.token, can read.
+    It reads the tables and needs no Java and no broker. When the stream has stopped it goes on, and
+    lagwise_tables_age_seconds grows.
+
+    / lists the groups. Each has a page with its members, partitions, plan, decisions and history; /api/v1/groups has
+    the same as JSON (deploy/docs/page.md). The page changes nothing unless serve.token is set: then it takes
+    approvals, and pauses, resumes, pins and unpins groups.
+
+    /metrics keeps the names of kafka-lag-exporter and kafka_exporter, so that their dashboards and rules go on, and
+    adds plans, members and capacity (deploy/docs/metrics.md). [serve.metrics] in the configuration chooses groups,
+    topics and names, and limits the number of series.
+
+    /healthz answers 200 while this process does. /readyz answers 200 while the stream keeps the tables up to date,
+    and otherwise 503 with the cause.
+
+    For several clusters, repeat --config, one file for each job: [serve] of the first applies. Or repeat --tables:
+    orders can then be given only for the cluster of a --config. Each row, link and sample names its cluster. If the
+    tables of one cannot be read, the others stay as they are.
+
+    It listens on this machine alone unless --host or serve.host says otherwise, and answers only under addresses and
+    the names in serve.hosts. With serve.read_token set, reading needs that token or serve.token.
+
     Exit status: 0 stopped, 1 the address or the configuration cannot be used, 2 wrong usage.
     """
     logs.configure()

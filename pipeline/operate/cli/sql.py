@@ -17,7 +17,7 @@ def sql(
     statement: Annotated[
         str | None,
         typer.Argument(
-            metavar="[STATEMENT]",
+            metavar="STATEMENT",
             help="Statements with ; between them. Without any, they are read from stdin, or typed at a prompt.",
         ),
     ] = None,
@@ -26,15 +26,19 @@ def sql(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Query the tables in Spark SQL, now or in the past: one statement, a script on stdin, or at a prompt.
+    """Query the tables in Spark SQL, as they are or were.
 
-    Example: lagwise sql "SELECT group_id, sum(lag) AS lag FROM partition_lag GROUP BY group_id"
+    Example: lagwise sql "SELECT group_id, sum(lag) FROM partition_lag GROUP BY 1"
 
-    The tables have their names (`lagwise sql tables` lists them, `lagwise sql "describe NAME"` their columns), and all
-    times are UTC. What was the lag at three? SELECT … FROM partition_lag TIMESTAMP AS OF '2026-01-31 03:00:00', or
-    VERSION AS OF N; versions go after tables.retention_hours, and lag_history has what was before.
-    Statements that write are refused. Spark runs in this process, and takes about ten seconds to start.
-    Spans of time are seconds in json and csv. On a terminal, a table ends after 1000 rows.
+    Give one statement, a script on stdin, or type at a prompt. `lagwise sql tables` lists the tables, `lagwise sql
+    "describe NAME"` the columns of one. All times are UTC.
+
+    What was the lag at three? SELECT … FROM partition_lag TIMESTAMP AS OF '2026-01-31 03:00:00', or VERSION AS OF N.
+    Versions go after tables.retention_hours; lag_history has what was before.
+
+    Statements that write are refused. Spark runs in this process, and takes about ten seconds to start. Spans of time
+    are seconds in json and csv. On a terminal, a table ends after 1000 rows.
+
     Exit status: 0 rows were printed, or the prompt was left, 1 there are none, or a statement failed and those after it
     did not run, 2 wrong usage.
     """

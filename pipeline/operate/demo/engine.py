@@ -20,7 +20,7 @@ _JVM_GONE_WITHIN_S = 5.0
 
 
 class Engine:
-    """A Spark session, and a job in it once the broker runs."""
+    """A Spark session, and a job in it as soon as the broker runs."""
 
     def __init__(self, settings: Mapping[str, str], *, jars: tuple[Path, ...]) -> None:
         """Start Spark; `session` is done when it runs."""

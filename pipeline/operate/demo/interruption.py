@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first signal ends the demo in order, the second at once."""
+"""Ctrl-C and SIGTERM: the first signal ends the demo in an orderly way, the second at once."""
 
 import os
 import signal

@@ -21,7 +21,7 @@ _LAG = (
 _GROUPS = ("group_id", "group_type", "assignor", "members")
 _PLANS = (
     *("group_id", "created_at", "decision", "reason", "epoch", "moves"),
-    *("drain_s_before", "drain_s_after", "drain_s_bound"),
+    *("drain_s_before", "drain_s_after", "drain_s_bound", "capacity_known"),
 )
 
 
@@ -90,6 +90,8 @@ class Plan:
     drain_s_before: float | None
     drain_s_after: float | None
     drain_s_bound: float | None
+    capacity_known: bool | None
+    """If False, the times are unknown; otherwise a time of None means never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,11 @@ from pipeline.operate.doctor.facts import facts_of, names_of
 from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.doctor.outages import outages
 from pipeline.operate.doctor.stream import TABLE
+from pipeline.operate.listings.decisions import no_time
 from pipeline.operate.old_log_ends import IS_OLD
 from pipeline.operate.output import partition_text, plain, span_text
+from pipeline.planning import reasons
+from pipeline.planning.rows.causes import cause_of
 
 _MOST_OF_LAG = 0.5
 _GROWS = 1.05
@@ -59,7 +62,7 @@ def _verdict(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> tup
 
 
 def _lateness(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> tuple[bool, Finding]:
-    """How long the oldest unread record has waited, of partitions that have one."""
+    """How long the oldest unread record of these partitions has waited; each has one."""
     unread = f"{sum(row['lag'] for row in rows):,} records are unread"
     aged = [row for row in rows if row["lag_seconds"] is not None]
     if not aged:
@@ -93,7 +96,7 @@ def _unknown(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
 
 
 def _old_log_ends(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
-    """Partitions whose lag rests on a log end of long ago."""
+    """Partitions whose lag rests on an old log end."""
     old = [row for row in rows if row[IS_OLD]]
     if old:
         since = min(row["log_observed_at"] for row in old)
@@ -106,7 +109,7 @@ def _old_log_ends(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
 
 
 def _statuses(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
-    """What Burrow's rules say is wrong."""
+    """Problems by Burrow's rules."""
     words = {
         "EXPIRED": (
             "records were deleted before the group had read them",
@@ -173,8 +176,16 @@ def _one_member(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> 
             "problem",
             f"one of {len(group.members)} members has {lag / total:.0%} of the lag and {len(owned)} of {len(rows)} "
             f"partitions: {owned[0]['owner']}",
-            "another assignment may help: see planned and followed",
+            _todo_of_one_member(group),
         )
+
+
+def _todo_of_one_member(group: GroupEvidence) -> str:
+    if group.decision is not None and cause_of(group.decision["reason"]) == reasons.AT_TARGET:
+        return (
+            "the planner has no better assignment: make this member faster, or add partitions to its topics"
+        )
+    return "another assignment may help: see planned and followed"
 
 
 def _trends(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
@@ -229,11 +240,11 @@ def _of_the_planner(group: GroupEvidence) -> Iterator[Finding]:
             yield figures.finding("problem", f"the planner says: {plain(remark)}")
         elif _ASSUMED in remark:
             yield figures.finding("note", f"the planner says: {plain(remark)}")
-    before_s, after_s = decision["drain_s_before"], decision["drain_s_after"]
-    if before_s is not None and after_s is not None and decision["moves"]:
+    times = [decision["drain_s_before"], decision["drain_s_after"]]
+    if decision["moves"] and times != [None, None]:
+        before, after = (no_time(decision) if one is None else span_text(one) for one in times)
         yield figures.finding(
-            "note",
-            f"predicted time to drain: {span_text(before_s)} as assigned, {span_text(after_s)} under the plan",
+            "note", f"predicted time to drain: {before} as assigned, {after} under the plan"
         )
 
 

@@ -40,11 +40,11 @@ from pipeline.operate.poll import READER, assign_all, messages
 
 _ALONE = "what follows is from the tables alone"
 _LOGIN = (
-    "it is the login that fails, not a right: compare user, password, mechanism or certificate in kafka.properties, "
+    "the login fails, not a right: compare user, password, mechanism or certificate in kafka.properties, "
     "or what kafka.token_provider returns"
 )
 _BROKER_ASSIGNS = frozenset({"share", "streams"})
-"""Types of groups that Kafka's own client cannot describe here: to it they are not there."""
+"""Types of groups that Kafka's own client cannot describe here: it reports that they do not exist."""
 
 
 def ask(stream: StreamEvidence, group: GroupEvidence | None) -> Iterator[Finding]:
@@ -105,7 +105,7 @@ def _cluster(stream: StreamEvidence, cluster_id: str, figures: Figures) -> Itera
     if written and written != cluster_id:
         yield figures.about("kafka.properties").finding(
             "problem",
-            f"the tables are of Kafka cluster {plain(written)}, and this configuration leads to {plain(cluster_id)}",
+            f"the tables belong to Kafka cluster {plain(written)}, but this configuration leads to {plain(cluster_id)}",
             "name the configuration of the stream that writes these tables, or its tables.root",
         )
 
@@ -134,7 +134,7 @@ def _messages(consumer: Consumer, topic: str, config: Config, *, offset: int) ->
 
     Raises:
         AccessRefusedError: This user may not read it.
-        BrokerUnavailableError: It is not there, or no broker answers.
+        BrokerUnavailableError: It does not exist, or no broker answers.
     """
     with explained(f"topic {topic} cannot be read"):
         partitions = assign_all(consumer, topic, offset=offset, timeout_s=_timeout_s(config))
@@ -168,7 +168,7 @@ def _undescribed(failure: KafkaException, group: GroupEvidence, figures: Figures
     if outcome_of(failure) == "refused":
         return figures.finding(
             "unknown",
-            "this user may not describe the group, so whether Kafka has it is unknown; lagwise lists it all the same",
+            "this user may not describe the group, so whether Kafka has it is unknown; lagwise lists it nevertheless",
             allow("Describe on the group"),
         )
     return figures.finding("unknown", f"no coordinator has described the group: {error.str()}")
@@ -180,7 +180,7 @@ def _gone(group: GroupEvidence, figures: Figures) -> Finding:
         return figures.finding(
             "unknown",
             f"Kafka's client describes no {kind} groups, so whether Kafka still has it is unknown; lagwise lists it "
-            "all the same",
+            "nevertheless",
             f"ask Kafka's own tool: `kafka-{kind}-groups.sh --describe --group {quote(plain(group.group_id))}`",
         )
     if group.is_listed:
@@ -192,7 +192,7 @@ def _gone(group: GroupEvidence, figures: Figures) -> Finding:
     return figures.finding(
         "problem",
         "Kafka has no consumer group of this name",
-        "check the name and the cluster; share groups are no consumer groups",
+        "check the name and the cluster; share groups are not consumer groups",
     )
 
 
@@ -248,13 +248,13 @@ def _compared(value: bytes | None, group: GroupEvidence, figures: Figures) -> Fi
         return figures.finding(
             "problem",
             f"plan epoch {wanted} is not on the control topic, where the newest epoch of the group is {plain(epoch)}",
-            "see the stream's log: it sends late what could not be published, while it is valid",
+            "see the stream's log: it publishes late what it could not publish in time, while that is valid",
         )
     holds = "no plan" if epoch is None else f"plan epoch {epoch}"
     return figures.finding("ok", f"the control topic can be read, and holds {holds} of the group")
 
 
 def _open_epoch(group: GroupEvidence) -> int | None:
-    """Epoch of the plan that the control topic must hold, by the tables; None when it need not hold any."""
+    """Epoch of the plan that the control topic must hold, according to the tables; None if it need not hold one."""
     plan = plan_of(group)
     return plan.epoch if plan is not None and plan.status == "open" and not plan.is_dropped else None

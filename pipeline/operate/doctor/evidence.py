@@ -40,7 +40,7 @@ _GROUP = (
 _DECISION = (
     "group_id",
     *("epoch", "decision", "reason", "strategy", "moves", "drain_s_before", "drain_s_after", "drain_s_bound"),
-    *("record", "valid_until", "awaiting_since", "plan", "state", "updated_at"),
+    *("capacity_known", "record", "valid_until", "awaiting_since", "plan", "state", "updated_at"),
     *("plan_effect", "plan_effect_why", "probation_until"),
 )
 _ACKS = ("group_id", "kind", "epoch", "member_id", "why", "acked_at")

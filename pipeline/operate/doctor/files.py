@@ -32,7 +32,7 @@ def gone_files(stream: StreamEvidence) -> Iterator[Finding]:
 
 
 def _gone(tables: Tables, table: OpenTable) -> list[str]:
-    """Names of the files that the newest version needs, and that are not there.
+    """Names of the files that the newest version needs and that are missing.
 
     Raises:
         StoreError: The folder cannot be read.

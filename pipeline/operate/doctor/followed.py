@@ -57,7 +57,7 @@ def _outcome(plan: PlanState, figures: Figures, todo: str) -> Finding:
 
 
 def _answers(group: GroupEvidence, plan: PlanState, figures: Figures) -> Iterator[Finding]:
-    """What members say about the newest publication of the plan."""
+    """Answers of members to the newest publication of the plan."""
     facts = facts_of(group)
     if facts.is_kip848:
         yield from _taken(plan, facts, figures)
@@ -101,7 +101,7 @@ def _silent(group: GroupEvidence, plan: PlanState, facts: GroupFacts, figures: F
         yield figures.finding(
             "note",
             f"with assignor {plain(facts.assignor)} members take a plan at a rebalance, if at all, without an answer",
-            "if they shall follow, see deploy/docs/following-assignors.md",
+            "to make them follow, see deploy/docs/following-assignors.md",
         )
         return
     said = answered(plan, facts)
@@ -119,7 +119,7 @@ def _silent(group: GroupEvidence, plan: PlanState, facts: GroupFacts, figures: F
 def _refusal(ack: AckFacts, name: str, figures: Figures) -> Finding:
     what = "refuses the plan" if ack.kind == "refused" else "has ended a hand-over"
     if ack.why == _STATIC:
-        todo = "static members cannot follow: pin its partitions, or take group.instance.id away"
+        todo = "static members cannot follow: pin its partitions, or remove group.instance.id"
     elif is_why(ack.why):
         todo = f"set {POLICY}=disabled on every broker, and allow DescribeConfigs on the cluster"
     else:

@@ -40,7 +40,7 @@ def _unread(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
             "problem",
             f"{len(stamp.behind)} of {count} partitions of the offsets topic are behind, and their groups provisional: "
             f"{stamp.reason}",
-            "wait while fewer and fewer records are left; else look at what is named there",
+            "wait while the number of records left falls; otherwise look at the cause named there",
         )
     elif stamp.held != NO_PLANS_BY_ANSWERS:
         yield figures.about("__consumer_offsets").finding(
@@ -58,7 +58,7 @@ def _unanswered(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
         yield replace(figures, source="topic_offsets", object=places[0]).finding(
             "problem",
             f"no broker has returned the log offsets of {count} partition(s): {named(places)}: {plain(error)}",
-            "look at the brokers that lead them; their lag is that of the last answer",
+            "look at the brokers that lead them; until they answer, the lag shown is that of the last answer",
         )
 
 
@@ -85,7 +85,7 @@ def _quarantined(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
 
 
 def _decisions(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
-    """How many groups got which decision, and what holds plans back or makes lagwise abstain."""
+    """Number of groups by decision, and what holds plans back or makes lagwise abstain."""
     listed = set(listed_groups(stream.tables))
     rows = [
         row
@@ -112,7 +112,7 @@ def _decisions(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
 
 
 def _cause(row: Row) -> str | None:
-    """What keeps the group's plan back, without what differs from group to group."""
+    """What holds the group's plan back, without figures and names that differ from group to group."""
     reason = row["reason"] or ""
     guard = guard_of(reason)
     if guard is not None:

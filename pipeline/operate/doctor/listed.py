@@ -39,7 +39,7 @@ def _present(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
         yield figures.of_configuration("source.groups_exclude").finding(
             "note",
             f"this configuration leaves the group out ({why}), and the stream has listed it under another one",
-            "restart the stream if it shall run with this configuration; else name its own with --config",
+            "restart the stream to make it use this configuration; otherwise name its own with --config",
         )
 
 
@@ -55,7 +55,7 @@ def _kind(group: GroupEvidence) -> str:
 
 def _absent(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
     if figures.as_of is None:
-        yield figures.finding("unknown", "whether lagwise will list the group shows with its first batch")
+        yield figures.finding("unknown", "the first batch will show whether lagwise lists the group")
         return
     yield figures.finding(
         "problem",
@@ -84,7 +84,7 @@ def _absent(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
 
 
 def _left_out(group: GroupEvidence) -> str | None:
-    """Which of the filters leaves the group out; None when it is taken."""
+    """The filter that leaves the group out; None if no filter does."""
     source = group.stream.config.source
     if source.wants_group(group.group_id):
         return None
@@ -101,7 +101,7 @@ def _provisional(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
     yield figures.about(f"__consumer_offsets-{number}").finding(
         "unknown",
         f"partition {number} of the offsets topic, which holds the group, is not read to its end: {stamp.reason}",
-        "wait while fewer and fewer records are left; else look at what is named there",
+        "wait while the number of records left falls; otherwise look at the cause named there",
     )
 
 
@@ -126,7 +126,7 @@ def _hidden_topics(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
                 "note",
                 f"no lag is kept of topic {plain(topic)}, to which members subscribe: "
                 "source.topics_include and source.topics_exclude leave it out",
-                "change them if it is wanted",
+                "change them to get its lag",
             )
         else:
             yield replace(figures, source="topic_offsets", object=plain(topic)).finding(
@@ -149,5 +149,5 @@ def _unanswered(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
         yield replace(figures, source="topic_offsets", object=places[0]).finding(
             "problem",
             f"no broker has returned the log offsets of {named(places)} {since}: {plain(error)}",
-            "look at the brokers that lead them; until they answer, lag is that of the last answer",
+            "look at the brokers that lead them; until they answer, the lag shown is that of the last answer",
         )

@@ -9,7 +9,7 @@ from pipeline.operate.output import plain, span_text
 from pipeline.planning.problem.capacity import is_given_up
 from pipeline.planning.state import from_json
 
-_TODO = "look at its process and its log: is it paused, hung, or waiting for something that is away?"
+_TODO = "look at its process and its log: is it paused, hung, or waiting for something unavailable?"
 
 
 def outages(group: GroupEvidence) -> Iterator[Finding]:

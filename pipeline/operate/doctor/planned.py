@@ -23,7 +23,7 @@ _TODO_OF_GUARD = {
     "improvement": "nothing if the gain is too small for you, too; else lower min_improvement",
     "cooldown": "wait, or lower cooldown_s",
     "confirmations": "wait for the next evaluation, or lower confirmations",
-    "headroom": "nothing: the lag goes by itself, and a member would be left with less to spare",
+    "headroom": "nothing: the lag drains by itself, and the plan would leave a member less headroom",
     "price": "wait: lag that lasts gets its plan; find out what a member has to load for a partition that is new to it",
     "effect": "wait: a few commits of its members show whether the last plan hurts",
 }
@@ -128,7 +128,7 @@ def _unchanged(figures: Figures, reason: str) -> Finding:
 
 
 def _late(group: GroupEvidence, decision: Row, figures: Figures) -> Iterator[Finding]:
-    """Decisions that have ceased, while batches go on."""
+    """A finding if decisions have ceased while batches go on."""
     stream = group.stream
     if not stream.is_configured or stream.as_of is None:
         return
@@ -155,7 +155,7 @@ def _pinned(group: GroupEvidence) -> Iterator[Finding]:
 
 
 def _is_excluded(group: GroupEvidence) -> bool:
-    """Whether the configuration says so; one that is unknown does not."""
+    """Whether a known configuration excludes the group."""
     return group.stream.is_configured and group.stream.config.plan.for_group(group.group_id).exclude
 
 
@@ -165,7 +165,7 @@ def _is_same(reason: str | None, other: str | None) -> bool:
 
 
 def _level(reason: str) -> Level:
-    """How bad it is that this reason keeps a group from plans: most are settings and kinds of groups."""
+    """Level of a reason that keeps a group from plans: most reasons are settings and kinds of groups."""
     if reason.startswith(_TO_BE_ACTED_ON):
         return "problem"
     return "unknown" if reason.startswith(_NOT_JUDGED) else "note"

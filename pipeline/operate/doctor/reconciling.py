@@ -1,4 +1,4 @@
-"""Findings about one group: members of a KIP-848 group that do not get to their target assignment."""
+"""Findings about one group: members of a KIP-848 group that do not reach their target assignment."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,7 +8,7 @@ from pipeline.operate.listings.groups import assignment_text
 from pipeline.operate.listings.reconciling import BehindMember, Held, behind_members
 from pipeline.operate.output import plain
 
-_TODO = "look at the consumer: it gives partitions up in poll(), and not while it is busy with a record"
+_TODO = "look at the consumer: it gives partitions up only in poll(), not while it processes a record"
 
 
 def reconciling(group: GroupEvidence) -> Iterator[Finding]:

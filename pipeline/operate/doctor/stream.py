@@ -11,10 +11,10 @@ from pipeline.tables.owner.health import Health, Sight, judge, late_after_s
 from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
 
 TABLE = "partition_lag"
-"""Its newest batch is that of all tables: it is written last."""
+"""Its newest batch is that of all tables, because it is written last."""
 
 _CLOCKS_DIFFER_S = 10
-_SO_OLD = "what the tables say below is as old"
+_SO_OLD = "the figures below from the tables are as old"
 _LOOK = "see the driver's log: batches take long, or Kafka is unavailable"
 _KAFKA = "look at the brokers and at the network between them and the driver; it continues by itself when they answer"
 _STARTING = "wait for its first batch, a minute or two; if none comes, see its log"
@@ -28,7 +28,7 @@ def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
         yield figures.finding(
             "unknown",
             f"the newest batch began {span_text(-age_s)} from now by this machine's clock, so no age below is right",
-            "compare the clocks of this machine and of the driver's",
+            "compare the clocks of this machine and of the driver's host",
         )
         return
     age = "no batch has been written yet"
@@ -56,7 +56,7 @@ def held(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
         yield figures.about("plans").finding(
             "problem",
             f"no plan is made for any group: {why}",
-            "look at what is named there; plans resume by themselves",
+            "look at the cause named there; plans resume by themselves",
         )
 
 
@@ -67,7 +67,7 @@ def _level(health: Health) -> Level:
 
 
 def _cause(health: Health, seen: Sight, age: str) -> tuple[str, str | None]:
-    """What `lagwise health` says, and what to do."""
+    """The cause that `lagwise health` gives, and what to do."""
     reasons = [reason for reason in health.reasons if reason != age]
     if not reasons:
         return _driver(seen), None if health.is_ready else "wait if it has just started; else see its log"

@@ -29,12 +29,12 @@ class _Group:
 
     @property
     def rank(self) -> tuple[float, int, str]:
-        """The less, the worse."""
+        """The smaller, the worse."""
         return -self.lag_seconds, -self.lag, self.group_id
 
 
 def trouble(stream: StreamEvidence) -> Iterator[Finding]:
-    """Groups with a problem that `lagwise doctor GROUP` finds: whose oldest unread record waits longest first."""
+    """Groups with a problem that `lagwise doctor GROUP` finds; the one with the longest wait comes first."""
     figures = Figures(question="groups", source=TABLE, as_of=stream.as_of, object="groups")
     groups = [_examined(group) for group in read_groups(stream)]
     bad = sorted((group for group in groups if group.problems), key=lambda group: group.rank)

@@ -1,5 +1,7 @@
 """Decisions about groups, as `lagwise recommendations` lists them."""
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +19,18 @@ def _outcome(row: Row) -> str:
     return plain(None) if found is None else f"{found['epoch']} {found['status']}{effect}"
 
 
+_TIMES = ("drain_s_before", "drain_s_after", "drain_s_bound")
+
+
+def _drain(name: str) -> Callable[[Row], str]:
+    """A cell with a time to drain; `-` without a target."""
+
+    def cell(row: Row) -> str:
+        return plain(row[name]) if row[name] is not None or row["assignment"] is None else no_time(row)
+
+    return cell
+
+
 COLUMNS = (
     Column(header="CREATED-AT", name="created_at"),
     Column(header="GROUP", name="group_id"),
@@ -24,11 +38,18 @@ COLUMNS = (
     Column(header="EPOCH", name="epoch", is_number=True),
     Column(header="STRATEGY", name="strategy"),
     Column(header="MOVES", name="moves", cell=lambda row: str(len(row["moves"] or ())), is_number=True),
-    Column(header="DRAIN-S-BEFORE", name="drain_s_before", is_number=True),
-    Column(header="DRAIN-S-AFTER", name="drain_s_after", is_number=True),
+    Column(header="DRAIN-S-BEFORE", name="drain_s_before", cell=_drain("drain_s_before"), is_number=True),
+    Column(header="DRAIN-S-AFTER", name="drain_s_after", cell=_drain("drain_s_after"), is_number=True),
     Column(header="PLAN-SO-FAR", name="plan", cell=_outcome),
     Column(header="REASON", name="reason"),
-    Column(header="DRAIN-S-BOUND", name="drain_s_bound", is_number=True, is_wide=True),
+    Column(
+        header="DRAIN-S-BOUND",
+        name="drain_s_bound",
+        cell=_drain("drain_s_bound"),
+        is_number=True,
+        is_wide=True,
+    ),
+    Column(header="CAPACITY-KNOWN", name="capacity_known", is_wide=True),
     Column(header="IMBALANCE-BEFORE", name="imbalance_before", is_number=True, is_wide=True),
     Column(header="IMBALANCE-AFTER", name="imbalance_after", is_number=True, is_wide=True),
     Column(header="GENERATION", name="base_generation", is_number=True, is_wide=True),
@@ -41,6 +62,8 @@ COLUMNS = (
 )
 """Columns of `lagwise recommendations`."""
 ASSIGNMENT = Column(header="ASSIGNMENT", name="assignment")
+NEVER_OR_UNKNOWN = "never or unknown"
+"""Predicted time of a published plan: the table does not tell the two apart."""
 EFFECT_WHY = Column(header="EFFECT-WHY", name="plan_effect_why")
 """Additional columns of json and csv."""
 
@@ -71,13 +94,25 @@ def plan_story(row: Row) -> str:
     found = row["plan"]
     made = f"{found['moves_made']} of {found['moves']} moves made"
     why = f", {plain(found['why'])}" if found["why"] else ""
-    predicted, realised = seconds(found["predicted_drain_s"]), found["realised_drain_s"]
+    predicted = NEVER_OR_UNKNOWN if (value := found["predicted_drain_s"]) is None else f"{value:.1f} s"
+    realised = found["realised_drain_s"]
     waits = "yet" if found["status"] in {"open", "applied"} else "by it"
     drained = f"drained in {realised:.1f} s" if realised is not None else f"not drained {waits}"
     effect = f"; {row['plan_effect']}: {plain(row['plan_effect_why'])}" if row["plan_effect"] else ""
     return f"plan epoch {found['epoch']}: {found['status']}{why}; {made}; {drained} (predicted {predicted}){effect}"
 
 
-def seconds(value: float | None) -> str:
-    """A time to drain."""
-    return "never or unknown" if value is None else f"{value:.1f} s"
+def drain_words(row: Row, name: str) -> str:
+    """A time to drain of a decision with a target."""
+    return no_time(row) if row[name] is None else f"{row[name]:.1f} s"
+
+
+def no_time(row: Row) -> str:
+    """Why a decision with a target has no time to drain: `never` or `unknown`; both in a row of an earlier version.
+
+    Such a row lacks `capacity_known`, but with any of the times it shows that the speed of the members was known.
+    """
+    known = row["capacity_known"]
+    if known is None:
+        return "never" if any(row[name] is not None for name in _TIMES) else NEVER_OR_UNKNOWN
+    return "never" if known else "unknown"

@@ -44,7 +44,7 @@ def check_is(row: Mapping[str, Any], group: str, plan: str) -> None:
     """
     if plan != plan_id(row):
         raise NotWaitingError(
-            f"plan {plain(plan)} of group {plain(group)} does not wait for approval any more, but {plan_id(row)} does; "
+            f"plan {plain(plan)} of group {plain(group)} no longer waits for approval, but {plan_id(row)} does; "
             f"look at it with `lagwise approve {plain(group)}`, or on its page"
         )
 

@@ -115,7 +115,7 @@ def _after(request: Request) -> Place | None:
         return None if token is None else place_of(token)
     except ValueError:
         raise _UsageError(
-            "after is what `next` of the page before has; leave it out for the first page"
+            "after takes the value of `next` from the page before; leave it out for the first page"
         ) from None
 
 

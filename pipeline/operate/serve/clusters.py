@@ -182,7 +182,7 @@ def fleet_rows(looks: Sequence[Look]) -> tuple[list[Look], list[Row]]:
 
 
 def causes(looks: Sequence[Look]) -> str:
-    """The causes why nothing can be read."""
+    """Why no tables can be read, for each cluster."""
     return "; ".join(str(look.error) for look in looks)
 
 

@@ -1,4 +1,4 @@
-"""A value that is expensive to make: made once for its newest key, however many threads ask for it."""
+"""A value that is expensive to compute: computed once for its newest key, however many threads ask for it."""
 
 import threading
 from collections.abc import Callable
@@ -16,7 +16,7 @@ class Newest(Generic[_Key, _Value]):
         self._made: tuple[_Key, _Value] | None = None
 
     def of(self, key: _Key, make: Callable[[], _Value]) -> _Value:
-        """The value of this key; a thread that asks while it is being made waits for it."""
+        """The value of this key; a thread that asks during the computation waits for it."""
         with self._lock:
             if self._made is None or self._made[0] != key:
                 self._made = key, make()

@@ -1,4 +1,4 @@
-"""The Spark that answers: local, with the tables in a catalog in memory, and nothing of it left behind."""
+"""The Spark that answers: local, with the tables in a catalog in memory; it leaves no files behind."""
 
 import logging
 import shutil
@@ -114,7 +114,7 @@ class Engine:
         return spark
 
     def _enter(self, spark: SparkSession, names: Iterable[str]) -> None:
-        """Have Spark know these tables; each that it does not know yet takes a quarter of a second."""
+        """Register these tables with Spark; each new one takes a quarter of a second."""
         new = [name for name in names if name not in self._entered]
         register(spark, _DATABASE, ((name, path_of(self.tables.root, name)) for name in new))
         self._entered.update(new)
@@ -153,7 +153,7 @@ class Engine:
 
 
 def _present(tables: Tables) -> Iterator[str]:
-    """Names of the tables that are there.
+    """Names of the tables that exist.
 
     Raises:
         MissingTableError: None is.
@@ -173,7 +173,7 @@ def _present(tables: Tables) -> Iterator[str]:
 
 @contextmanager
 def _stderr_of_jvm(log: IO[str]) -> Iterator[None]:
-    """A JVM that pyspark starts meanwhile writes its stderr there: what it says at its start is no news at a prompt."""
+    """Redirect the stderr of a JVM that pyspark starts meanwhile, whose messages would disturb the prompt."""
     gateway: Any = java_gateway
     launch = gateway.Popen
     gateway.Popen = partial(launch, stderr=log)

@@ -1,4 +1,4 @@
-"""Statements and commands, one after another, and what of them is printed."""
+"""Runs statements and commands one after another, and prints their answers."""
 
 import sys
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from pipeline.operate.sql.engine import Engine
 from pipeline.operate.sql.text import show_rows
 
 _MOST_ON_TERMINAL = 1000
-"""Rows: what is beyond scrolls away unread, and may be millions."""
+"""Rows; more would scroll away unread, and may be millions."""
 
 
 class Runner:
@@ -23,7 +23,7 @@ class Runner:
         self._most = _MOST_ON_TERMINAL if output == "table" and sys.stdout.isatty() else None
 
     def run(self, statement: str) -> int:
-        """Answer a statement without its semicolon, or a command; how many rows were printed.
+        """Answer a statement without its semicolon, or a command; return the number of printed rows.
 
         Raises:
             PipelineError: It is refused, or fails.

@@ -23,7 +23,7 @@ _WORDS = (
 
 
 def run(runner: Runner) -> None:
-    """Ask for statements and answer them; one that fails ends nothing.
+    """Ask for statements and answer them; a failed one does not end the shell.
 
     Raises:
         StartError: Spark cannot be started.
@@ -48,7 +48,7 @@ def _answer(runner: Runner, typed: str, names: Sequence[str]) -> str:
 
     Raises:
         StartError: Spark cannot be started.
-        EOFError: The shell is to end.
+        EOFError: The user ends the shell.
     """
     ready, rest = commands.cut(typed, names)
     if ready:
@@ -87,7 +87,7 @@ def _completions(runner: Runner) -> Iterator[str]:
 
 @contextmanager
 def _line_editing(words: Sequence[str]) -> Iterator[None]:
-    """Editing of lines, with Tab and with a history that stays, where this Python has readline."""
+    """Edit lines with Tab and a lasting history, if this Python has readline."""
     readline = _readline()
     if readline is None:
         yield

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-# EXPLAIN runs nothing. Of a statement that writes it would tell no more than that.
+# EXPLAIN runs nothing, and would tell no more than that about a statement that writes.
 _FIRST_WORD = re.compile(
     r"[\s(]*(?:EXPLAIN\s+(?:(?:EXTENDED|CODEGEN|COST|FORMATTED|LOGICAL)\s+)?)?(\w+)", re.IGNORECASE
 )
@@ -71,7 +71,7 @@ def without_comments(text: str) -> str:
 
 
 def refuse_writes(statement: str) -> None:
-    """Return if the first word may begin a statement that reads; the plan has the last word (`plans`).
+    """Return if the first word may begin a statement that reads; the plan decides in the end (`plans`).
 
     Raises:
         RefusedError: It begins one that writes, or that changes the session.

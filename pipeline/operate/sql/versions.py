@@ -50,7 +50,7 @@ def span(tables: Tables, name: str) -> tuple[Version, Version]:
 
 
 def _is_whole(tables: Tables, newest: DeltaTable, version: int, there: Collection[str]) -> int:
-    """1 if all that the version needs is there, 0 otherwise."""
+    """1 if the version has all its files, 0 otherwise."""
     try:
         handle = DeltaTable(
             newest.table_uri, version=version, storage_options=dict(tables.storage_options) or None

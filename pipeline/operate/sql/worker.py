@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 # A signal that another thread has received is handled when the main one wakes up.
 _LOOK_EVERY_S = 0.5
 _INTERRUPTED = 130
-"""The exit status that shells have for a process that Ctrl-C ended."""
+"""The exit status by which shells show that Ctrl-C ended a process."""
 
 
 class Worker:
@@ -31,7 +31,7 @@ class Worker:
             self._todo.get()()
 
     def begin(self, what: Callable[[], Result]) -> "Future[Result]":
-        """Have it run when all that was begun before is done."""
+        """Run it when all work begun before is done."""
         future: Future[Result] = Future()
         self._todo.put(lambda: carry_out(what, future))
         return future

@@ -39,7 +39,7 @@ class Event(Enum):
     """Event that an evaluation observes; if several apply, the first in this order."""
 
     OTHER_PLAN = auto()
-    """The control topic holds another plan, or this one was never sent. Of one that waits: members follow another."""
+    """The control topic holds another plan, or this one was never sent; members follow another while this one waits."""
     PINNED = auto()
     """It moves partitions that are pinned now."""
     MEMBERS_CHANGED = auto()

@@ -21,7 +21,7 @@ def record_costs(rates: Sequence[MemberRate], topics: Topics, arriving: Floats) 
     """P entries: work per record, in ordinary records; None where all cost the same as far as is known.
 
     Args:
-        rates: Of the members that are there.
+        rates: Those of the present members.
         topics: The group's.
         arriving: P entries, records/s: what a spell's records were, as nothing better is remembered.
     """

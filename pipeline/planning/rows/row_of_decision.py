@@ -33,6 +33,7 @@ def to_row(group_id: str, decision: Decision, *, at_ms: int, batch_id: int) -> d
         "drain_s_before": decision.figures.drain_s_before,
         "drain_s_after": decision.figures.drain_s_after,
         "drain_s_bound": decision.figures.drain_s_bound,
+        "capacity_known": decision.figures.capacity_known,
         "imbalance_before": decision.figures.imbalance_before,
         "imbalance_after": decision.figures.imbalance_after,
         "record": decision.record,

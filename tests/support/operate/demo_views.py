@@ -40,6 +40,7 @@ def plan(**given: Any) -> Plan:
         "drain_s_before": 400.0,
         "drain_s_after": 50.0,
         "drain_s_bound": 40.0,
+        "capacity_known": True,
     }
     return Plan(**{**defaults, **given})
 

@@ -39,15 +39,20 @@ def tail(
         typer.Option("--bootstrap", metavar="HOST:PORT", help="Brokers, instead of a configuration."),
     ] = None,
     topic: Annotated[
-        str | None, typer.Option("--topic", help="Topic, instead of control.topic in the configuration.")
+        str | None,
+        typer.Option(
+            "--topic", metavar="TOPIC", help="Topic, instead of control.topic in the configuration."
+        ),
     ] = None,
     config: StreamConfigOption = None,
 ) -> None:
-    """Print the plans on the control topic from its beginning, then new ones, until Ctrl-C.
+    """Print the plans on the control topic, then new ones.
 
     Example: lagwise control tail --no-follow -o json
 
-    Reads committed records only, joins no group and commits nothing. Damaged records are marked.
+    It begins with the oldest plan on the topic and waits for new ones until Ctrl-C. It reads committed records only,
+    joins no group and commits nothing. Damaged records are marked.
+
     Exit status: 0 the topic was read, 1 there is no such topic or no broker answers, 2 wrong usage.
     """
     settings = _settings(bootstrap, config)

@@ -13,7 +13,7 @@ from pipeline.tables.reading import Tables
 
 
 def approve_plan(tables: Tables, config: Config, group: str, *, plan: str, reason: str, by: str) -> Orders:
-    """Approve the plan with this `plan_id`; the orders that hold for the group then.
+    """Approve the plan with this `plan_id`, and return the orders that then apply to the group.
 
     Raises:
         NotWaitingError: The plan does not wait, or is approved already.

@@ -20,21 +20,25 @@ def approve(
     *,
     reason: ReasonOption = "",
     plan: Annotated[
-        str | None, typer.Option("--plan", metavar="ID", help="Approve this plan without asking.")
+        str | None,
+        typer.Option("--plan", metavar="ID", help="Approve the plan with this ID, without asking."),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Approve whichever waits, without asking.")
+        bool, typer.Option("--yes", "-y", help="Approve whichever plan waits, without asking.")
     ] = False,
     output: OutputOption = "text",
     config: StreamConfigOption = None,
 ) -> None:
-    """Show the plan of a group that waits for approval, and publish exactly this plan.
+    """Show the plan that waits for approval, and publish it.
 
     Example: lagwise approve billing --reason INC-4711
 
-    For groups with `plan.dry_run = "approve"`. Shows the plan from the tables and asks. The stream refuses the
-    approval if the plan has expired or the group has changed by then; `lagwise recommendations` has the cause.
-    In scripts: --plan with the ID that was shown.
+    For groups with `plan.dry_run = "approve"`. It shows the plan from the tables, asks, and publishes exactly this
+    plan. In scripts, give --plan with the ID that was shown.
+
+    The stream refuses the approval if the plan has expired or the group has changed by then; `lagwise recommendations`
+    has the cause.
+
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     if output == "json" and not (yes or plan):

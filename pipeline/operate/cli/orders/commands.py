@@ -25,8 +25,10 @@ from pipeline.operate.cli.orders.doubts import doubts
 from pipeline.operate.cli.orders.topic import Found, OrdersTopic, orders_topic
 from pipeline.operate.output import Column, FormatOption, end_without, json_value, note, plain, progress, show
 
-GroupArgument = Annotated[str, typer.Argument(metavar="GROUP")]
-ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the next operator.")]
+GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", help="Consumer group.")]
+ReasonOption = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why, for the next operator to read.")
+]
 OutputOption = Annotated[
     Literal["text", "json"], typer.Option("--output", "-o", help="A line for people, or a JSON object.")
 ]
@@ -50,11 +52,12 @@ _COLUMNS = (
 
 
 def orders(*, output: FormatOption = "table", config: StreamConfigOption = None) -> None:
-    """Standing orders of all groups: pauses, pins, triggers and approvals, with their time and author.
+    """Standing orders of all groups, with time and author.
 
     Example: lagwise orders -o json
 
-    Reads the commands topic of the brokers and needs no tables.
+    Orders are pauses, pins, triggers and approvals. The command reads the commands topic and needs no tables.
+
     Exit status: 0 rows were printed, 1 there are none or no broker answers, 2 wrong usage.
     """
     with progress("reading the orders"), orders_topic(load(find_config(config))) as topic:
@@ -78,6 +81,7 @@ def pause(
 
     The stream goes on measuring the group. It withdraws a plan that is published already; members keep the partitions
     that they have by then. Pins stay. Safe to repeat: the newest reason counts.
+
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     give(
@@ -90,11 +94,13 @@ def pause(
 
 
 def resume(group: GroupArgument, *, output: OutputOption = "text", config: StreamConfigOption = None) -> None:
-    """Publish plans again for a group that is paused, or on probation after a plan that hurt.
+    """Publish plans again for a group that was paused.
 
     Example: lagwise resume billing
 
-    `lagwise doctor GROUP` tells whether it is on probation, and why. Pins stay. Safe to repeat.
+    This also ends a probation after a plan that hurt; `lagwise doctor GROUP` tells whether the group is on probation,
+    and why. Pins stay. Safe to repeat.
+
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     was_paused = False
@@ -118,13 +124,16 @@ def resume(group: GroupArgument, *, output: OutputOption = "text", config: Strea
 def trigger(
     group: GroupArgument, *, output: OutputOption = "text", config: StreamConfigOption = None
 ) -> None:
-    """Evaluate a group at once and let its next plan skip the guards.
+    """Evaluate a group at once; its next plan skips the guards.
 
     Example: lagwise trigger billing
 
     A better plan is published without waiting for confirmations or a cooldown. If none is found within ten minutes,
-    the trigger expires. A paused group stays paused, pinned partitions stay
-    where they are, and a dry run stays one. A plan that waits for approval is made again, and waits.
+    the trigger expires.
+
+    A paused group stays paused, pinned partitions stay where they are, and a dry run stays one. A plan that waits for
+    approval is made again, and waits.
+
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     written = give(
@@ -147,11 +156,13 @@ def pin(
     output: OutputOption = "text",
     config: StreamConfigOption = None,
 ) -> None:
-    """Keep partitions of a group where they are: no plan moves them.
+    """Keep partitions of a group where they are.
 
     Example: lagwise pin billing invoices:0-3,7 payments
 
-    A topic without numbers is pinned as a whole, with partitions that are added later. Earlier pins stay.
+    No plan moves pinned partitions. A topic without numbers is pinned as a whole, with partitions that are added
+    later. Earlier pins stay.
+
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     pins = parse_pins(partitions)
@@ -174,11 +185,12 @@ def unpin(
     output: OutputOption = "text",
     config: StreamConfigOption = None,
 ) -> None:
-    """Let plans move pinned partitions of a group again; without TOPIC, all of them.
+    """Let plans move pinned partitions of a group again.
 
     Example: lagwise unpin billing invoices:7 payments
 
-    Safe to repeat: partitions that are not pinned are ignored.
+    Without TOPIC, all of them. Safe to repeat: partitions that are not pinned are ignored.
+
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     pins = parse_pins(partitions or ())
@@ -200,7 +212,7 @@ def give(
     output: Literal["text", "json"],
     pins: Pins | None = None,
 ) -> Orders:
-    """Write the changed orders, print what now holds and from when on, and return the orders."""
+    """Write the changed orders, print what now applies and from when on, and return the orders."""
     settings = load(find_config(config))
     with progress("asking the brokers"), orders_topic(settings) as topic:
         try:

@@ -1,4 +1,4 @@
-"""Possible mistakes in an order that is written all the same."""
+"""Possible mistakes in an order, which is written nevertheless."""
 
 from pipeline.operate.cli.orders.change import Pins
 from pipeline.operate.cli.orders.topic import OrdersTopic

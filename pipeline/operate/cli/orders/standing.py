@@ -1,4 +1,4 @@
-"""Orders of the page, as of the commands `pause`, `resume`, `pin` and `unpin`."""
+"""Orders of the page, like those of the commands `pause`, `resume`, `pin` and `unpin`."""
 
 import typer
 
@@ -14,9 +14,9 @@ from pipeline.operate.serve.orders import Standing
 
 
 def stand(config: Config, group: str, *, order: Standing, partitions: str, reason: str, by: str) -> str:
-    """Write the order; what holds for the group then and from when on, in sentences.
+    """Write the order; return sentences on what then applies to the group, and from when on.
 
-    `pin` and `unpin` take partitions as their commands do, with blanks between; `unpin` without any is all.
+    `pin` and `unpin` take partitions as their commands do, separated by blanks; `unpin` without any unpins all.
 
     Raises:
         OrderError: The partitions are invalid, or cannot be unpinned.

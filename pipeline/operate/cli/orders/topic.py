@@ -81,7 +81,7 @@ class OrdersTopic:
         """The present content of the topic, of all clusters.
 
         Raises:
-            AccessRefusedError: This user may not.
+            AccessRefusedError: This user may not read it.
             BrokerUnavailableError: It could not be read to its end.
         """
         self._consumer.assign(
@@ -100,7 +100,7 @@ class OrdersTopic:
         """As `change`, with the author and the time of the order.
 
         Raises:
-            AccessRefusedError: This user may not.
+            AccessRefusedError: This user may not read or write it.
             BrokerUnavailableError: They could not be read or written, or another operator wrote meanwhile.
         """
         return self.change(group, lambda held: replace(change(held), by=by, at_ms=clock.now_ms()))
@@ -109,7 +109,7 @@ class OrdersTopic:
         """Read, change and write the group's orders; return what was written, and what was read.
 
         Raises:
-            AccessRefusedError: This user may not.
+            AccessRefusedError: This user may not read or write it.
             BrokerUnavailableError: They could not be read or written, or another operator wrote meanwhile.
         """
         properties = self._properties | {

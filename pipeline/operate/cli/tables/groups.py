@@ -32,16 +32,19 @@ def groups(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Consumer groups: type, state, assignor, generation and members.
+    """Consumer groups with type, state, generation and members.
 
     Example: lagwise groups --members --group billing
 
     A group of type - has commits and no record of its own: its consumers use assign(), or an admin has committed for
-    it. Its members cannot be seen; kafka-consumer-groups shows such a group as Empty.
-    A state with * may be out of date, and so may the members of that group.
+    it. Its members cannot be seen; kafka-consumer-groups shows such a group as Empty. A state with * may be out of
+    date, and so may the members of that group.
+
     GENERATION of a KIP-848 group is the group epoch. A member whose EPOCH is below TARGET-EPOCH, or that has partitions
     TO-GIVE-UP, is on its way to its target assignment (--wide).
-    PLAN is the newest decision about the group; one that is awaiting_approval waits for `lagwise approve`.
+
+    PLAN is the newest decision about the group; awaiting_approval waits for `lagwise approve`.
+
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     stored, wanted = find(tables, config).tables, matches("group_id", group or ())
@@ -58,7 +61,7 @@ def groups(
     hidden = rows["members"].null_count
     if members and hidden:
         note(
-            f"the members of {hidden} of {rows.num_rows} groups are unknown: those of share and streams groups stand "
-            "in records that are not read, and those of groups of type - in none"
+            f"the members of {hidden} of {rows.num_rows} groups are unknown: lagwise does not read the records of "
+            "members of share and streams groups, and groups of type - have none"
         )
     end_without(rows, "no group matches")

@@ -31,7 +31,7 @@ def history(
     group: GroupsOption = None,
     topic: TopicsOption = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", "-p", min=0, help="Only this partition.")
+        int | None, typer.Option("--partition", "-p", metavar="N", min=0, help="Only this partition.")
     ] = None,
     since: SinceOption = "1h",
     at: Annotated[
@@ -45,11 +45,12 @@ def history(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Lag as it was, oldest first: over a span of time, or at one moment.
+    """Lag over a span of time, oldest first, or at one moment.
 
     Example: lagwise history --group billing --at 2026-01-31T12:00:00Z
 
-    The marks *, ~ and > mean the same as in `lagwise lag`.
+    Without --at it prints every row since --since. The marks *, ~ and > mean the same as in `lagwise lag`.
+
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     now = datetime.now(tz=timezone.utc)

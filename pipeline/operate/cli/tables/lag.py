@@ -40,10 +40,14 @@ def lag(
         typer.Option(
             "--sort",
             "-s",
-            help="Sort key; largest numbers first, unknown ones last. Default: group, or lag with --top.",
+            metavar="KEY",
+            help="By group, topic, lag or lag_seconds; largest numbers first, unknown ones last. "
+            "Default: group, or lag with --top.",
         ),
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", "-n", min=1, help="Only the first N.")] = None,
+    top: Annotated[
+        int | None, typer.Option("--top", "-n", metavar="N", min=1, help="Only the first N.")
+    ] = None,
     total: Annotated[
         TotalBy | None, typer.Option("--total", help="Sums, instead of one row per partition.")
     ] = None,
@@ -52,15 +56,19 @@ def lag(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Lag of every partition of every group, as last written by the job.
+    """Lag of every partition, as last written by the job.
 
     Example: lagwise lag --group 'billing-*' --top 20
 
-    AT-COMMIT is the lag at the newest commit; the rest of LAG arrived later. A status with * is provisional: the
-    commit may be an old one. LAG with ~ rests on an old log end offset, because no broker has reported a newer one.
-    LAG-SECONDS with > is a lower bound. TREND compares with some minutes ago: growing, steady or falling. RETENTION-S
-    is how long Kafka keeps the first unread record at least; 0: it has deleted unread records. - means unknown or none.
+    AT-COMMIT is the lag at the newest commit; the rest of LAG arrived later. TREND compares with some minutes ago:
+    growing, steady or falling. RETENTION-S is how long Kafka keeps the first unread record at least; 0: it has deleted
+    unread records.
+
+    A status with * is provisional: the commit may be an old one. LAG with ~ rests on an old log end offset, because no
+    broker has reported a newer one. LAG-SECONDS with > is a lower bound. - means unknown or none.
+
     Totals count what is known: > marks those that would be larger, < those that would be smaller, with full data.
+
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     source = find(tables, config)

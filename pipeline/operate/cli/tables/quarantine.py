@@ -54,15 +54,17 @@ def quarantine(
     kind: Annotated[
         list[str] | None, typer.Option("--kind", metavar="GLOB", help="Only these kinds; repeatable.")
     ] = None,
-    last: Annotated[int, typer.Option("--last", "-n", min=1, help="The newest N.")] = 50,
+    last: Annotated[int, typer.Option("--last", "-n", metavar="N", min=1, help="The newest N.")] = 50,
     wide: WideOption = False,
     output: FormatOption = "table",
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Records that could not be read, with the reason, newest first. Bytes are hexadecimal.
+    """Records that could not be read, and why, newest first.
 
     Example: lagwise quarantine --last 5 -o json
+
+    Bytes are hexadecimal; the table shows the first 24, json and csv show all.
 
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """

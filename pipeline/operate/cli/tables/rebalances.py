@@ -58,15 +58,19 @@ def rebalances(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Changes of groups, oldest first: over a span of time, or the groups as they were at one moment.
+    """Changes of groups, oldest first, or groups at one moment.
 
-    Example: lagwise rebalances --group billing --at 2026-01-31T12:00:00Z --members
+    Example: lagwise rebalances --group billing --at 2026-01-31T12:00:00Z
 
-    UPDATED-AT is when the stream saw it: changes between two batches, or while it was down, are one row. WHY says what
-    is new since the row before: type_changed, joined, left, replaced (a static member came back), resubscribed,
-    moved_by_plan, rebalanced (a new generation, and nothing else that is known), gone or returned. Before first_seen
-    nothing is known. GENERATION of a KIP-848 group is the group epoch; such a group is rebalanced when it is at rest
-    with other owners.
+    UPDATED-AT is when the stream saw the change. Changes between two batches, or while the stream was down, are one
+    row.
+
+    WHY says what is new since the row before: type_changed, joined, left, replaced (a static member came back),
+    resubscribed, moved_by_plan, rebalanced (a new generation, and nothing else that is known), gone or returned. Before
+    first_seen nothing is known.
+
+    GENERATION of a KIP-848 group is the group epoch. Such a group is rebalanced when it is at rest with other owners.
+
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     now = datetime.now(tz=timezone.utc)

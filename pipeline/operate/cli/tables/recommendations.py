@@ -12,9 +12,9 @@ from pipeline.operate.listings.decisions import (
     COLUMNS,
     EFFECT_WHY,
     decisions,
+    drain_words,
     newest,
     plan_story,
-    seconds,
 )
 from pipeline.operate.output import (
     FormatOption,
@@ -45,9 +45,14 @@ def recommendations(
     *,
     group: GroupsOption = None,
     decision: Annotated[
-        list[Decision] | None, typer.Option("--decision", help="Only these decisions; repeatable.")
+        list[Decision] | None,
+        typer.Option(
+            "--decision",
+            metavar="DECISION",
+            help="Only publish, dry_run, advice, awaiting_approval, unchanged or abstain; repeatable.",
+        ),
     ] = None,
-    last: Annotated[int, typer.Option("--last", "-n", min=1, help="The newest N.")] = 20,
+    last: Annotated[int, typer.Option("--last", "-n", metavar="N", min=1, help="The newest N.")] = 20,
     detail: Annotated[
         bool, typer.Option("--detail", help="Moves and assignment in full, instead of one line per decision.")
     ] = False,
@@ -56,17 +61,17 @@ def recommendations(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Decisions about each group with their reasons, newest first.
+    """Decisions about groups with reasons, newest first.
 
-    The newest decision about each group is there as of its last evaluation; of those before it, the ones that
+    Example: lagwise recommendations --group billing --last 1 --detail
+
+    The newest decision about each group is as of its last evaluation. The list also has earlier decisions that
     differed from the one before them, and one an hour.
 
-    Example: lagwise recommendations --group billing --decision publish --last 1 --detail
-
     PLAN-SO-FAR is the epoch of the plan published before the row, and its outcome by then: open, applied, partly,
-    refused, superseded or expired, and then helped or hurt, where that is known; --detail adds the cause, the evidence,
-    and how long the group took to drain.
-    json and csv always have moves, assignment and plan.
+    refused, superseded or expired, and helped or hurt where that is known. --detail adds the cause, the evidence, and
+    how long the group took to drain. json and csv always have moves, assignment and plan.
+
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     with progress("reading recommendations"):
@@ -85,7 +90,7 @@ def recommendations(
 
 STORY_COLUMNS = (
     *("group_id", "epoch", "decision", "strategy", "reason"),
-    *("drain_s_before", "drain_s_after", "drain_s_bound"),
+    *("drain_s_before", "drain_s_after", "drain_s_bound", "capacity_known"),
     *("plan", "plan_effect", "plan_effect_why", "probation_until", "moves", "assignment", "updated_at"),
 )
 """Columns of `plan_state` that `story` needs."""
@@ -95,12 +100,13 @@ def story(row: Row) -> list[str]:
     """A recommendation as a paragraph: figures, moves and assignment."""
     group, epoch = plain(row["group_id"]), plain(row["epoch"])
     created_at = plain(row["created_at"] if "created_at" in row else row["updated_at"])
-    before, after, bound = (seconds(row[f"drain_s_{name}"]) for name in ("before", "after", "bound"))
     lines = [
         f"{group}  {row['decision']}  epoch {epoch}  {created_at}",
         f"  {plain(row['strategy'])}: {plain(row['reason'])}",
-        f"  time to drain: {before} as assigned, {after} under the plan, {bound} at best",
     ]
+    if row["assignment"] is not None:
+        before, after, bound = (drain_words(row, f"drain_s_{name}") for name in ("before", "after", "bound"))
+        lines.append(f"  time to drain: {before} as assigned, {after} under the plan, {bound} at best")
     if row["plan"] is not None:
         lines.append(f"  {plan_story(row)}")
     if row["probation_until"] is not None:

@@ -131,7 +131,7 @@ def _mark_drained(axes: Axes, timeline: GroupTimeline, drained_s: float, colour:
 
 
 def _together(times_s: Sequence[float]) -> list[tuple[float, int]]:
-    """When moves ended and how many there were, those that follow one another closely as one."""
+    """Ends and numbers of moves; moves that follow one another closely count as one."""
     found: list[tuple[float, int]] = []
     for at_s in sorted(times_s):
         goes_on = found and at_s - found[-1][0] <= _TOGETHER_S

@@ -8,7 +8,7 @@ from pipeline.operate.output import Column, aligned
 
 HEADINGS = ("GROUP", "FOLLOWS", "LAG AT START", "LAG NOW", "MOST LAG", "DRAINED AFTER", "PARTITIONS MOVED")
 _NAMES = 2
-"""Columns of text, before those of figures."""
+"""Number of text columns; columns of figures follow them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,7 +97,7 @@ class Timeline:
 
 
 def _is_behind(group: Share) -> bool:
-    """Whether the group is behind, also if the age of its lag is unknown, as of every older backlog at first."""
+    """Whether the group is behind, even if the age of its lag is unknown, as it is at first for every older backlog."""
     if group.lag_seconds is None or group.lag_seconds > DRAINED_WITHIN_S:
         return True
     at_commit, arrivals = group.lag_at_commit, group.arrival_rate

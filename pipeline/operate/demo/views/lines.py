@@ -33,7 +33,7 @@ class Lines:
         yield
 
     def show_page(self, address: str) -> None:
-        """Where the page is."""
+        """Print the address of the page."""
         self._say(f"page: {address}")
 
     def show(self, report: Report, snapshot: Snapshot) -> None:

@@ -26,7 +26,7 @@ from pipeline.run.query import Report
 _REDRAWS_PER_S = 4
 _BATCHES_FOR_MEDIAN = 50
 _HEADINGS = 5
-"""Lines besides those of groups and of newest plans."""
+"""Lines in addition to those of groups and newest plans."""
 _MARKED_S = 30.0
 """Time for which a member shows the partitions that it got or gave up."""
 
@@ -59,7 +59,7 @@ class Screen:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Use the whole screen while the body runs, and restore the terminal then."""
+        """Use the whole screen while the body runs, and restore the terminal afterwards."""
         self._begun_at_s = time.monotonic()
         with Live(
             console=self._console,

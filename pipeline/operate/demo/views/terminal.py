@@ -1,4 +1,4 @@
-"""A terminal without output of other sources than the view."""
+"""A terminal that shows only the output of the view."""
 
 import os
 import sys

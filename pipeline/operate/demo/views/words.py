@@ -25,7 +25,7 @@ def grounds(plan: Plan) -> str:
     if not has_target(plan):
         return plan.reason or ""
     moves = "1 move" if plan.moves == 1 else f"{plan.moves} moves"
-    if plan.drain_s_bound is None:
+    if plan.capacity_known is False:
         return f"{moves}, drain time unknown"
     before, after, bound = map(seconds, (plan.drain_s_before, plan.drain_s_after, plan.drain_s_bound))
     return f"{moves}, drain {before} → {after} (best {bound})"

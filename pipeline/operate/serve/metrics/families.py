@@ -1,4 +1,4 @@
-"""Every family that `/metrics` can have: name, and what it means. Labels and units: deploy/docs/metrics.md."""
+"""Every family that `/metrics` can have: name and meaning. Labels and units: deploy/docs/metrics.md."""
 
 from pipeline.exposition import Family
 

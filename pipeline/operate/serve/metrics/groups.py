@@ -74,7 +74,7 @@ def _partition_counts(lag: pa.Table) -> Iterator[Samples]:
 
 
 def _counts(lag: pa.Table, why: str, holds: pa.ChunkedArray) -> pa.Table:
-    """One row per group: of how many of its partitions it holds; null is no."""
+    """One row per group: the number of its partitions for which it holds; null counts as no."""
     holding = pc.cast(pc.fill_null(holds, fill_value=False), pa.int64())
     counted = lag.select(GROUP).append_column("holds", holding).group_by(GROUP).aggregate([("holds", "sum")])
     named = counted.append_column("why", pa.repeat(pa.scalar(why), counted.num_rows))
@@ -101,7 +101,7 @@ def _member_counts(facts: Facts, members: Members, config: MetricsConfig) -> Ite
 
 
 def _by_member(lag: pa.Table, config: MetricsConfig) -> Iterator[Samples]:
-    """Members whose labels are the same add up."""
+    """Sums over members with the same labels."""
     columns: Mapping[str, str] = member_columns(config)
     owned = lag.filter(lag["member_id"].is_valid())
     sums = owned.group_by([*GROUP, *columns.values()]).aggregate([("lag", "sum"), ("drain_rate", "sum")])

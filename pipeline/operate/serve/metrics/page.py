@@ -10,14 +10,14 @@ from pipeline.exposition import Family, escaped
 from pipeline.tables.stamp import Stamp
 
 _GZIP = 31
-"""Window bits by which zlib writes the gzip format."""
+"""Window bits with which zlib writes the gzip format."""
 _LEVEL = 1
 """Text of this kind shrinks to a tenth. A higher level takes several times as long for a third of the rest."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Page:
-    """A text to which each scrape adds what differs each time; compressed at the first request for that."""
+    """A text to which each scrape adds the samples of the moment; compressed when a client first asks for that."""
 
     clusters: tuple[str, ...]
     """Names of the clusters of the tables: one, or none before the first start of a driver."""
@@ -31,7 +31,7 @@ class Page:
         return b"".join(self.texts.values())
 
     def plain(self, more: bytes) -> bytes:
-        """The text with what is added."""
+        """The text with the added samples."""
         return self._text + more
 
     def gzip(self, more: bytes) -> bytes:

@@ -29,7 +29,7 @@ def partition_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:
 
 
 def existing(topic_offsets: pa.Table) -> pa.Table:
-    """Partitions that the brokers still have, as far as they say."""
+    """Partitions that the brokers still have, as far as they report it."""
     return topic_offsets.filter(topic_offsets["deleted_at"].is_null())
 
 
@@ -55,7 +55,7 @@ def _kafka_exporter(topics: pa.Table, groups: pa.Table) -> Iterator[Samples]:
 
 
 def _replication(topics: pa.Table, log: Labels) -> Iterator[Samples]:
-    """Where partitions are kept. If replicas are known, and no leader, the preferred one does not lead."""
+    """Leaders and replicas. If replicas are known but no leader, the preferred replica does not lead."""
     leader, replicas, in_sync = topics["leader_broker"], topics["replicas"], topics["in_sync_replicas"]
     has_none = pc.and_(pc.is_valid(replicas), pc.is_null(leader))
     is_preferred = pc.if_else(has_none, pa.scalar(False), pc.equal(leader, topics["preferred_leader"]))
@@ -67,7 +67,7 @@ def _replication(topics: pa.Table, log: Labels) -> Iterator[Samples]:
 
 
 def topic_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:
-    """Sums by topic, of the cluster and of each group; a partition that is unknown is in none."""
+    """Sums by topic, for the cluster and for each group; they leave out unknown partitions."""
     keys = ["cluster", "group_id", "topic"]
     sums = facts.partition_lag.group_by(keys).aggregate([("lag", "sum"), ("committed_offset", "sum")])
     if "seglo" in config.families:

@@ -68,7 +68,7 @@ class Scraper:
         )
 
     def _tell(self, used: Granularity, series: dict[Granularity, int]) -> None:
-        """Log a change; each scrape says it in its own figures."""
+        """Log a change; the figures of each scrape show it, too."""
         if used == self._used:
             return
         self._used = used
@@ -106,5 +106,5 @@ class Scraper:
 
 
 def _total(series: dict[Granularity, int], granularity: Granularity) -> int:
-    """Series of this granularity and all that are coarser."""
+    """Number of series at this granularity, with those of coarser ones."""
     return sum(series[name] for name in _COARSER[_COARSER.index(granularity) :])

@@ -1,4 +1,4 @@
-"""Samples as Prometheus text, written a column at a time: a cluster has more of them than a loop over rows can take.
+"""Samples as Prometheus text, written a column at a time: a loop over rows would be too slow for a cluster.
 
 One line is `name{label="value",...} number`. Labels are written once for all families of the same rows.
 
@@ -40,7 +40,7 @@ class Labels:
 
 
 def labels_of(rows: pa.Table, **columns: str) -> Labels:
-    """Labels from columns of the rows; of each, its label and its column."""
+    """Labels from columns of the rows; each pair is a label and its column."""
     return Labels({label: rows[column] for label, column in columns.items()})
 
 
@@ -97,7 +97,7 @@ def texts_of(found: Iterable[Samples]) -> dict[Family, bytes]:
 
 
 def _bytes(lines: pa.Array) -> bytes:
-    """The texts one after the other, as they lie in memory."""
+    """The texts one after the other, as bytes from memory."""
     _, offsets, data = lines.buffers()
     ends = np.frombuffer(offsets, np.int32)[lines.offset : lines.offset + len(lines) + 1]
     return bytes(memoryview(data)[ends[0] : ends[-1]])

@@ -54,7 +54,7 @@ def _with_end(name: str, end: str) -> str:
 
 
 def _telling(ids: Sequence[str]) -> int:
-    """How much of their ends tells these ids apart."""
+    """Length of the ends by which these ids differ."""
     longest = max(map(len, ids))
     return next(
         (length for length in range(_LEAST_TAIL, longest) if len({one[-length:] for one in ids}) == len(ids)),

@@ -14,7 +14,7 @@ _WIDTH, _HEIGHT = 720, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 12, 14, 26
 _LINES, _TIMES = 4, 6
 _SHORT = timedelta(minutes=10)
-"""So long, some times would be the same to the minute."""
+"""On shorter axes, some times would be the same to the minute."""
 _NICE = (1, 2, 2.5, 5, 10)
 
 
@@ -120,7 +120,7 @@ def _mark(scale: _Scale, mark: Mark, kind: str) -> Markup:
 
 
 def _nice(largest: float) -> float:
-    """The least round number that is not below."""
+    """The smallest round number that is not below."""
     if largest <= _LINES:
         return float(_LINES)
     unit = 10.0 ** math.floor(math.log10(largest))

@@ -1,4 +1,4 @@
-"""`/`, `/group`, `/health`: the page; and the form on it, if orders are taken."""
+"""`/`, `/group`, `/health`: the page, and its form if `serve` takes orders."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files

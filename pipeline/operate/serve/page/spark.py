@@ -31,7 +31,7 @@ def spark(values: Series | None, now: int | None) -> Markup:
 
 
 def _runs(dots: Sequence[_Dot | None]) -> Iterator[list[_Dot]]:
-    """What is known without a gap."""
+    """Runs of known values without a gap."""
     run: list[_Dot] = []
     for dot in (*dots, None):
         if dot is not None:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
+from pipeline.operate.listings.decisions import NEVER_OR_UNKNOWN, no_time
 from pipeline.operate.output import NONE, plain, span_text
 from pipeline.operate.serve.clusters import PARAMETER
 from pipeline.operate.serve.orders import PATH, STANDING_PATH
@@ -43,9 +44,13 @@ def _data(value: float, text: str, bound: str) -> Markup:
     return Markup(f'{bound}<data value="{value}">{text}</data>')  # noqa: S704 - as above
 
 
-def drain(seconds: float | None) -> Markup:
-    """Format a time to drain; a missing one means never or unknown."""
-    return Markup('<span class="quiet">never or unknown</span>') if seconds is None else duration(seconds)
+def drain(seconds: float | None, decision: Mapping[str, Any] | None = None) -> Markup:
+    """Format a time to drain; with the decision that has a missing one, it is never or unknown, else either."""
+    if seconds is not None:
+        return duration(seconds)
+    return Markup('<span class="quiet">{}</span>').format(
+        NEVER_OR_UNKNOWN if decision is None else no_time(decision)
+    )
 
 
 def share(ratio: float | None) -> Markup:

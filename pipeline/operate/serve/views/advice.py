@@ -6,7 +6,7 @@ from pipeline.operate.output import Row
 
 
 def advice(row: Row, members: Sequence[Row]) -> Iterator[str]:
-    """Sentences about a group, by its row in the fleet and its `member_rows`: what is the case, and what to do."""
+    """Sentences about a group, by its row in the fleet and its `member_rows`: the situation, and what to do."""
     ratio = row["capacity_ratio"]
     if ratio is not None and ratio > 1:
         yield (

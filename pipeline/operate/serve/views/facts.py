@@ -29,7 +29,7 @@ COLUMNS = {
     "plan_state": (
         *("cluster", "group_id", "decision", "reason", "assignment", "moves"),
         *("plan_effect", "plan_effect_why", "probation_until"),
-        *("drain_s_before", "drain_s_after", "drain_s_bound", "plan", "state"),
+        *("drain_s_before", "drain_s_after", "drain_s_bound", "capacity_known", "plan", "state"),
     ),
     "acks": ("group_id", "kind", "epoch", "member_id"),
     "orders": ("group_id", "paused"),

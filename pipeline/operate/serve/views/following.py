@@ -32,7 +32,7 @@ class Following:
 def following(
     found: Snapshot, row: Row, members: Iterable[Row], moves: Iterable[Mapping[str, Any]]
 ) -> Following | None:
-    """Who follows, of the members that the moves of a waiting plan concern; None if the members are unknown.
+    """Which of the members that the moves of a waiting plan concern follow; None if the members are unknown.
 
     Raises:
         StoreError: The tables cannot be read.
@@ -53,7 +53,7 @@ def following(
 
 
 def _acknowledging(found: Snapshot, group_id: str) -> set[str]:
-    """Members whose newest answer to a plan was no refusal; that a plan is void says nothing of the next one."""
+    """Members whose newest answer to a plan was no refusal; a void plan says nothing about the next one."""
     answers = pc.is_in(pc.field("kind"), value_set=pa.array([*_FOLLOWING, _REFUSED]))
     rows = found.read("acks", columns=_COLUMNS, where=(pc.field("group_id") == group_id) & answers)
     in_order = rows.sort_by([("epoch", "ascending"), ("acked_at", "ascending")])

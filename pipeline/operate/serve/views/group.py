@@ -89,7 +89,7 @@ def lag_rows(found: Snapshot, group_id: str) -> pa.Table:
 
 
 def worst(lag: pa.Table, most: int) -> pa.Table:
-    """This many partitions in their own order: those of unknown lag first, then those with the largest lag."""
+    """At most this many partitions, in their own order: unknown lag is chosen first, then the largest lag."""
     if lag.num_rows <= most:
         return lag
     # What is unknown is worse than any lag.

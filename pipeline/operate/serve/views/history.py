@@ -22,7 +22,7 @@ from pipeline.row_keys import LAG_KEY, codes
 Series: TypeAlias = Sequence[int | None]
 """Lag of a group at each moment, in records; None where it was unknown for all partitions."""
 Point: TypeAlias = tuple[datetime, float | None]
-"""A moment, and a figure over the partitions for which it was known then; None if it was known for none."""
+"""A moment, and a figure over the partitions for which it was then known; None without any."""
 Mark: TypeAlias = tuple[datetime, str]
 """A moment, and what happened."""
 

@@ -80,7 +80,7 @@ def _worst_statuses(lag: pa.Table) -> dict[str | None, str]:
 
 
 def _after(rows: Iterable[str | None], lag: pa.Table, decision: Row | None) -> dict[str | None, Row]:
-    """What the target would give each member, and its moves; null if there is no target."""
+    """Each member's partitions under the target, and its moves; null if there is no target."""
     target = _target_of(decision["assignment"]) if decision else None
     if decision is None or target is None:
         return {

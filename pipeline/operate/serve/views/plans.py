@@ -123,14 +123,17 @@ def plans_of(facts: Facts) -> Iterator[Plan]:
 
 
 def plan_row(plan: Plan) -> Row:
-    """The decision and the plan in figures. A drain time of null means never, or unknown."""
+    """The decision and the plan in figures. `capacity_known` tells whether a drain time of null means never."""
     states, outcome = plan.states, plan.outcome
     return {
         "states": [state for state in (*DECIDED, *OUTCOMES) if state in states],
         **{name: plan.row[name] for name in ("decision", "reason", "probation_until")},
         "guard": plan.guard,
         "moves": plan.n_moves,
-        **{name: plan.row[name] for name in ("drain_s_before", "drain_s_after", "drain_s_bound")},
+        **{
+            name: plan.row[name]
+            for name in ("drain_s_before", "drain_s_after", "drain_s_bound", "capacity_known")
+        },
         "acks": {kind: len(plan.acks[kind]) for kind in KINDS} if outcome and not plan.is_kip848 else None,
         "acks_missing": plan.acks_missing,
         "published": outcome

@@ -167,7 +167,7 @@ def test_what_a_member_holds_and_does_not_read_is_never_drained() -> None:
 
     decision = decided(replace(facts, members=(facts.members[0], stranger)), lags=lags)
 
-    assert decision.figures.drain_s_before is None
+    assert (decision.figures.drain_s_before, decision.figures.capacity_known) == (None, True)
     assert decision.figures.drain_s_after == pytest.approx(1710 / 20)
     assert {(m.partition, m.from_member, m.to_member) for m in decision.moves} == {
         (2, "b", "a"),
@@ -182,7 +182,8 @@ def test_no_drain_rate_gives_no_times() -> None:
         decision.figures.drain_s_before,
         decision.figures.drain_s_after,
         decision.figures.drain_s_bound,
-    ) == (None, None, None)
+        decision.figures.capacity_known,
+    ) == (None, None, None, False)
 
 
 def test_never_committed_partition_weighs_its_whole_log_under_earliest() -> None:

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from deltalake.transaction import AddAction
 
 from pipeline.errors import StoreError
-from pipeline.run.batch.plans import record_left_decisions
+from pipeline.run.batch.plans.history import record_left_decisions
 from pipeline.run.tasks.tables import history_rows
 from pipeline.tables import store as store_module
 from pipeline.tables.arrow import arrow_schema

@@ -1,6 +1,8 @@
+import re
 import resource
 import subprocess
 import sys
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -71,12 +73,34 @@ def test_list_says_what_the_command_says(name: str) -> None:
     assert command.help.partition("\n")[0] == COMMANDS[name]
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"run", "control", "config", "broker"}))
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"control", "config"}))
 def test_help_has_an_example_and_exit_statuses(name: str) -> None:
     text = load_command(name).help
 
     assert f"Example: lagwise {name}" in text
     assert "Exit status: 0 " in text
+
+
+@pytest.mark.parametrize("name", ["", *sorted(COMMANDS), "config check", "control tail"])
+def test_help_fills_its_lines_and_cuts_no_name_at_80_columns(
+    name: str, command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    text = command(*name.split(), "-h").stdout
+
+    prose = [one.strip() for one in text.partition("╭")[0].splitlines()]
+    assert [one for one, after in pairwise(prose) if _has_room(one, after)] == []
+    assert re.findall(r"--[a-z-]+…|<bool>|\[\[", text) == []
+
+
+def _has_room(line: str, after: str) -> bool:
+    """Whether the first word after a line would have fit into it."""
+    return bool(line and after) and len(f"{line} {after.split(maxsplit=1)[0]}") <= 78
+
+
+def test_help_prints_names_in_brackets(command: Any) -> None:
+    assert "[serve] of the first applies" in " ".join(command("serve", "--help").stdout.split())
 
 
 def test_unknown_command_is_exit_status_2(command: Any) -> None:

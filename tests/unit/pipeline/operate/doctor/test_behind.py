@@ -199,6 +199,27 @@ def test_rates_tell_where_it_goes(
     )
 
 
+@pytest.mark.parametrize(
+    ("reason", "todo"),
+    [
+        ("held back by cooldown: 30 s", "another assignment may help: see planned and followed"),
+        (
+            "the group has its target assignment; no move: no plan of at most 3 drains it sooner",
+            "the planner has no better assignment: make this member faster, or add partitions to its topics",
+        ),
+    ],
+)
+def test_another_assignment_is_advised_only_where_the_planner_may_find_one(
+    patient: Patient, reason: str, todo: str
+) -> None:
+    patient.write("partition_lag", lag(0, **LATE), lag(1, **QUIET))
+    patient.decide("unchanged", reason)
+
+    (found,) = [one for one in patient.findings() if one.cause.startswith("one of 2 members has 100%")]
+
+    assert found.todo == todo
+
+
 def test_capacity_is_told_as_the_planner_sees_it(patient: Patient) -> None:
     remark = (
         "the group runs at 192 % of its capacity (receives 200 records/s more than it drains): add members"
@@ -220,6 +241,15 @@ def test_capacity_is_told_as_the_planner_sees_it(patient: Patient) -> None:
         ("note", f"the planner says: {assumed}", at(-40)),
         ("note", "predicted time to drain: 5 min as assigned, 2 min under the plan", at(-40)),
     ]
+
+
+def test_plan_that_drains_a_group_which_never_would_is_told(patient: Patient) -> None:
+    move = {"topic": "invoices", "partition": 0, "from": "b-1", "to": "b-2", "lag": 5}
+    patient.decide("dry_run", None, drain_s_after=120.0, capacity_known=True, moves=[move])
+
+    found = [one.cause for one in patient.findings() if one.cause.startswith("predicted time")]
+
+    assert found == ["predicted time to drain: never as assigned, 2 min under the plan"]
 
 
 def test_every_finding_says_how_old_its_figures_are(patient: Patient) -> None:

@@ -185,6 +185,7 @@ def test_target_says_what_each_member_would_have(billing: World, api: Asking) ->
             "assignment": [("m-1", [("invoices", "0")]), ("m-2", [("invoices", "1")])],
             "moves": [{"topic": "invoices", "partition": 1, "from": "m-1", "to": "m-2", "lag": 5}],
             "drain_s_before": 60.0,
+            "capacity_known": True,
         },
     )
 
@@ -192,6 +193,7 @@ def test_target_says_what_each_member_would_have(billing: World, api: Asking) ->
 
     assert (found["group"]["plan"]["guard"], found["group"]["plan"]["drain_s_before"]) == ("cooldown", 60.0)
     assert found["group"]["plan"]["drain_s_after"] is None
+    assert found["group"]["plan"]["capacity_known"] is True
     after = [
         (one["partitions_after"], one["lag_after"], one["moves_from"], one["moves_to"])
         for one in found["members"]

@@ -8,9 +8,9 @@ import pytest
 
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.values import Published
-from pipeline.run.batch import plans
 from pipeline.run.batch.clock import due_after_ms, trouble
-from pipeline.run.batch.plans import why_unpublishable
+from pipeline.run.batch.plans import evaluation
+from pipeline.run.batch.plans.publication import why_unpublishable
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
 from tests.support.job.frames import NOW_MS
 
@@ -76,11 +76,11 @@ class Publisher:
 def test_epoch_that_is_found_on_the_topic_in_the_midst_of_a_batch_holds_its_plans(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(plans, "now_ms", lambda: NOW_MS + 4_000)
+    monkeypatch.setattr(evaluation, "now_ms", lambda: NOW_MS + 4_000)
     memory = PlanMemory()
     driver = idle_driver(memory=memory, publisher=Publisher(memory, NOW_MS // 1000 + 31_536_000))
 
-    settings = plans._settings(batch_of(driver, stamp=stamp_of(at_ms=NOW_MS)))
+    settings = evaluation._settings(batch_of(driver, stamp=stamp_of(at_ms=NOW_MS)))
 
     assert "of group g" in (settings.held or "")
     assert settings.least_epoch == NOW_MS // 1000
@@ -91,7 +91,7 @@ def test_clock_that_stands_still_ahead_of_time_gives_no_epoch() -> None:
     driver = idle_driver(memory=memory, publisher=SimpleNamespace(unavailable=lambda _unsent: None))
     stamp = stamp_of(at_ms=NOW_MS + 31_536_000_000, held="the clock", is_clock_behind=True)
 
-    settings = plans._settings(batch_of(driver, stamp=stamp))
+    settings = evaluation._settings(batch_of(driver, stamp=stamp))
 
     assert (settings.held, settings.least_epoch) == ("the clock", 0)
     assert why_unpublishable(driver.services, memory) is None

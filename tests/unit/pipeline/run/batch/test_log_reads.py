@@ -7,7 +7,8 @@ from pipeline.config.model import Config, HistoryConfig
 from pipeline.run.batch.groups import store_group_history, store_groups
 from pipeline.run.batch.lag import store_history, store_lag
 from pipeline.run.batch.opening import begin
-from pipeline.run.batch.plans import make_plans, record_decisions
+from pipeline.run.batch.plans.evaluation import make_plans
+from pipeline.run.batch.plans.history import record_decisions
 from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.tables.owner import ownership
 from pipeline.tables.schemas import TABLES

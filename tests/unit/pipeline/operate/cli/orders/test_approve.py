@@ -136,10 +136,7 @@ def test_plan_of_another_id_is_not_approved(world: World, approve: Approve, give
     result = approve("--plan", "3f2a-0000")
 
     assert (result.exit_code, given) == (1, [])
-    assert (
-        "plan 3f2a-0000 of group billing does not wait for approval any more, but 3f2a-91bc does"
-        in result.stderr
-    )
+    assert "plan 3f2a-0000 of group billing no longer waits for approval, but 3f2a-91bc does" in result.stderr
 
 
 def test_second_operator_is_told_who_was_first() -> None:

@@ -1,4 +1,5 @@
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from deltalake import write_deltalake
 
 from pipeline.tables.schemas import RECOMMENDATIONS
-from tests.support.operate.table_world import NOON
+from tests.support.operate.table_world import NOON, World
 
 _PLAN: dict[str, Any] = {
     "epoch": 17,
@@ -137,11 +138,49 @@ def test_detail_tells_moves_and_assignment(world: Any) -> None:
     assert world.run("recommendations", "--detail").stdout.splitlines() == [
         "billing  publish  epoch 17  2026-01-31T12:00:00Z",
         "  lag-aware: drains-sooner",
-        "  time to drain: 412.0 s as assigned, 121.5 s under the plan, never or unknown at best",
+        "  time to drain: 412.0 s as assigned, 121.5 s under the plan, never at best",
         "  move t-9: m1 -> m2 (lag 500)",
         "  m1: nothing",
         "  m2: a 0-3; t 9",
     ]
+
+
+@pytest.mark.parametrize(
+    ("figures", "cells", "story"),
+    [
+        (
+            {"capacity_known": True},
+            ["never", "never"],
+            "never as assigned, never under the plan, never at best",
+        ),
+        (
+            {"capacity_known": False},
+            ["unknown", "unknown"],
+            "unknown as assigned, unknown under the plan, unknown at best",
+        ),
+        # Of earlier versions.
+        ({"drain_s_after": 9.0}, ["never", "9.0"], "never as assigned, 9.0 s under the plan, never at best"),
+        (
+            {},
+            ["never or unknown", "never or unknown"],
+            "never or unknown as assigned, never or unknown under the plan, never or unknown at best",
+        ),
+        ({"assignment": None}, ["-", "-"], None),
+    ],
+)
+def test_time_to_drain_is_never_or_unknown_and_not_both(
+    world: World, figures: dict[str, Any], cells: list[str], story: str | None
+) -> None:
+    none = {"drain_s_before": None, "drain_s_after": None}
+    world.write("recommendations", _PLAN | none | figures)
+
+    heads, line = world.run("recommendations").stdout.splitlines()
+    times = [part for part in re.split(r"\s{2,}", line) if part][6:8]
+    told = [one for one in world.run("recommendations", "--detail").stdout.splitlines() if "drain:" in one]
+
+    assert heads.split()[6:8] == ["DRAIN-S-BEFORE", "DRAIN-S-AFTER"]
+    assert times == cells
+    assert told == ([f"  time to drain: {story}"] if story else [])
 
 
 def test_decision_without_a_plan_has_a_short_story(world: Any) -> None:
@@ -150,7 +189,7 @@ def test_decision_without_a_plan_has_a_short_story(world: Any) -> None:
     lines = world.run("recommendations", "--detail").stdout.splitlines()
 
     assert lines[0].startswith("billing  abstain  epoch -")
-    assert len(lines) == 3
+    assert len(lines) == 2
 
 
 @pytest.mark.parametrize("arguments", [[], ["--detail"]])

@@ -17,9 +17,15 @@ def test_one_move_is_one_move() -> None:
 
 
 def test_drain_times_are_not_known_when_nobody_was_seen_with_a_backlog() -> None:
-    unknown = plan(drain_s_before=None, drain_s_after=None, drain_s_bound=None)
+    unknown = plan(drain_s_before=None, drain_s_after=None, drain_s_bound=None, capacity_known=False)
 
     assert grounds(unknown) == "2 moves, drain time unknown"
+
+
+def test_group_that_no_assignment_drains_is_never_drained() -> None:
+    overloaded = plan(drain_s_before=None, drain_s_after=None, drain_s_bound=None)
+
+    assert grounds(overloaded) == "2 moves, drain never → never (best never)"
 
 
 def test_a_decision_against_a_plan_has_its_reason() -> None:

@@ -49,3 +49,20 @@ def test_statuses_are_explained_where_they_stand_and_in_a_legend(page: Asking, p
     assert f'<span class="status bad" title="{STATUSES["STALL"].meaning}">STALL</span> 1' in html
     assert "<summary>What the statuses mean</summary>" in html
     assert all(f"<dd>{one.meaning}</dd>" in html for one in STATUSES.values())
+
+
+@pytest.mark.parametrize(("known", "word"), [(True, "never"), (False, "unknown"), (None, "never or unknown")])
+def test_time_to_drain_that_is_missing_is_never_or_unknown_as_the_tables_know(
+    world: World, page: Asking, *, known: bool | None, word: str
+) -> None:
+    world.write("partition_lag", {"lag": 3})
+    world.write(
+        "plan_state",
+        {"assignment": [("m", [("t", "0")])], "moves": [], "capacity_known": known, "recorded_at": NOON},
+    )
+
+    html = page("/group?id=billing").text
+
+    spans = f'<span class="quiet">{word}</span>'
+    assert f"{spans} as assigned, {spans} under the target, {spans} at best" in html
+    assert f'data-head="Drains in, planned">{spans}<' in page("/").text

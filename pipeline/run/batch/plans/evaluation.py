@@ -1,29 +1,18 @@
-"""The last steps of a batch: decide about groups, write the decisions down, publish what was written."""
+"""Evaluates the groups whose turn it is, and stores their decisions."""
 
 import logging
 import math
 import time
-from collections.abc import Mapping
-from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from pipeline.arrow_columns import moment
 from pipeline.clock import now_ms
-from pipeline.errors import BrokerUnavailableError
 from pipeline.planning import step as plan
-from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
 from pipeline.planning.rows import kept, turns
-from pipeline.publish.outbox import EpochsInTopic
-from pipeline.publish.read_back import decisions_of, newest_plans
 from pipeline.run.batch import clock
-from pipeline.run.batch.decisions import decide_all
 from pipeline.run.batch.intake import Settled
-from pipeline.run.batch.pokes import poke_groups
-from pipeline.run.driver import Services
-from pipeline.run.rows import without
-from pipeline.tables.store import Store
+from pipeline.run.batch.plans.deciding import decide_all
+from pipeline.run.batch.plans.publication import why_unpublishable
 
 log = logging.getLogger(__name__)
 
@@ -148,91 +137,3 @@ def _is_plan_due(batch: Settled) -> bool:
     config = services.config
     interval_ms = clock.due_after_ms(config.plan.interval_s, batch_interval_s=config.trigger.interval_s)
     return batch.driver.memory.is_evaluation_due(stamp.at_ms, interval_ms=interval_ms, now_s=time.monotonic())
-
-
-def why_unpublishable(services: Services, memory: PlanMemory) -> str | None:
-    """Return why no plan can be published now; None if one can.
-
-    Raises:
-        AccessRefusedError: This user may not use the transactional id, or read the topic.
-        TopicMissingError: The control topic is gone.
-    """
-    late: list[PlanRecord] = []
-
-    def unsent(epochs_in_topic: EpochsInTopic) -> list[PlanRecord]:
-        late[:] = _unsent(services, memory, epochs_in_topic)
-        return late
-
-    why = services.publisher.unavailable(unsent)
-    if why is None:
-        poke_groups(services, late)
-    return why
-
-
-def _unsent(services: Services, memory: PlanMemory, epochs_in_topic: EpochsInTopic) -> list[PlanRecord]:
-    """Bring the memory of published plans up to date; plans that are written down and not on the topic come out."""
-    found = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
-    # What is in the table counts as published until the topic can be read.
-    memory.on_published(found.plans)
-    return memory.on_connected(epochs_in_topic(), found.to_send)
-
-
-def record_decisions(batch: Settled, *, has_decided: bool) -> pa.Table | None:
-    """Read back the decisions of the batch, and add those that differ from earlier ones to the history."""
-    if not has_decided:
-        return None
-    store, at_ms = batch.services.store, batch.stamp.at_ms
-    decisions = _decisions_at(store, at_ms)
-    due = kept.history(decisions)
-    if batch.past is not None:
-        due = _unrecorded(store, due, at_ms)
-    if due.num_rows:
-        batch.write("recommendations", due)
-    return decisions
-
-
-def record_left_decisions(store: Store) -> None:
-    """Append what a driver that died between two writes has left, whether or not its batch runs again."""
-    newest, recorded = store.stamp("plan_state"), store.stamp("recommendations")
-    if newest is None or (recorded is not None and recorded.at_ms >= newest.at_ms):
-        return
-    due = _unrecorded(store, kept.history(_decisions_at(store, newest.at_ms)), newest.at_ms)
-    if due.num_rows:
-        store.append_left("recommendations", due, newest)
-
-
-def _decisions_at(store: Store, at_ms: int) -> pa.Table:
-    """Rows of `schemas.PLAN_STATE` of the batch that had this clock."""
-    return store.arrow("plan_state", where=pc.field("updated_at") == moment(at_ms))
-
-
-def _unrecorded(store: Store, due: pa.Table, at_ms: int) -> pa.Table:
-    """The rows that are not in the history, whatever the stamps say: those go with the log's retention."""
-    there = store.arrow("recommendations", ["group_id"], where=pc.field("created_at") == moment(at_ms))
-    return without(due, "group_id", there["group_id"])
-
-
-def publish_plans(batch: Settled, decided: pa.Table | None) -> int:
-    """Send the plans that this batch wrote down, as read back, and nothing else; how many were sent comes out."""
-    if decided is None:
-        return 0
-    decisions = decisions_of(decided)
-    published = _publish(batch, batch.driver.memory.not_overtaken(decisions.plans))
-    batch.driver.memory.states |= decisions.states
-    return published
-
-
-def _publish(batch: Settled, plans: Mapping[str, WrittenPlan]) -> int:
-    records = [one.record(group_id) for group_id, one in plans.items()]
-    try:
-        batch.services.publisher.publish(records)
-    except BrokerUnavailableError as error:
-        # Lag goes on being measured. They are sent as soon as the topic can be written, if they still hold.
-        log.warning(
-            "plans cannot be published now; they are sent later, while they are valid",
-            extra={"error": str(error)},
-        )
-        return 0
-    batch.driver.memory.on_published({group: one.plan for group, one in plans.items()})
-    poke_groups(batch.services, records)
-    return len(plans)

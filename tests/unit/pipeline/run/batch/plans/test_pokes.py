@@ -8,8 +8,8 @@ import pytest
 from pipeline.config.model import Config, GroupRule, PlanConfig
 from pipeline.planning.memory import PlanRecord
 from pipeline.publish.pokes import Poke
-from pipeline.run.batch import pokes
-from pipeline.run.batch.pokes import poke_groups
+from pipeline.run.batch.plans import pokes
+from pipeline.run.batch.plans.pokes import poke_groups
 from tests.support.job.batches import idle_driver
 from tests.support.job.frames import arrow, member
 from tests.support.planning.broker_walk import BrokerWalk

@@ -16,9 +16,10 @@ from pipeline.planning.values import Published
 from pipeline.publish import outbox
 from pipeline.publish.outbox import Publisher
 from pipeline.publish.read_back import decisions_of
-from pipeline.run.batch import plans
 from pipeline.run.batch.intake import Settled
-from pipeline.run.batch.plans import publish_plans, record_decisions, why_unpublishable
+from pipeline.run.batch.plans import publication
+from pipeline.run.batch.plans.history import record_decisions
+from pipeline.run.batch.plans.publication import publish_plans, why_unpublishable
 from pipeline.run.driver import Driver
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PLAN_STATE
@@ -89,7 +90,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(outbox, "Producer", lambda _properties, logger: PlayedProducer(played))  # noqa: ARG005
     monkeypatch.setattr(Publisher, "_epochs_in_topic", epochs)
     monkeypatch.setattr(outbox, "time", SimpleNamespace(monotonic=lambda: played.now_s))
-    monkeypatch.setattr(plans, "now_ms", lambda: NOW_MS)
+    monkeypatch.setattr(publication, "now_ms", lambda: NOW_MS)
     return played
 
 
@@ -222,7 +223,9 @@ def test_broker_is_poked_for_a_plan_that_is_sent_late(
     cluster: Cluster, driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     poked: list[str] = []
-    monkeypatch.setattr(plans, "poke_groups", lambda _services, sent: poked.extend(one[0] for one in sent))
+    monkeypatch.setattr(
+        publication, "poke_groups", lambda _services, sent: poked.extend(one[0] for one in sent)
+    )
     cluster.commit = failure(AWAY)
     unavailable(driver, table({}))
     assert poked == []
