@@ -4,10 +4,10 @@ import os
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from unittest.mock import patch
 
+from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.embedded.config import free_port
 from pipeline.local.java import find_java
 from tests.support.brokers.kafka_tools import tool_jars
@@ -33,10 +33,9 @@ class Counts:
         return Counts(requests=self.requests - before.requests, bytes_out=self.bytes_out - before.bytes_out)
 
 
-@contextmanager
-def counted_brokers() -> Iterator[int]:
-    """Brokers that start in this block can be asked, on this port: one at a time."""
-    port, before = free_port(), os.environ.get(_OPTIONS, "")
+def start_counted(broker: EmbeddedBroker) -> int:
+    """Start the broker, and return the port on which its counters can be asked for."""
+    port = free_port()
     of_jmx = {
         "port": str(port),
         "rmi.port": str(port),
@@ -44,17 +43,15 @@ def counted_brokers() -> Iterator[int]:
         "ssl": "false",
         "host": "127.0.0.1",
     }
-    os.environ[_OPTIONS] = " ".join(
-        [
-            *before.split(),
-            "-Djava.rmi.server.hostname=127.0.0.1",
-            *(f"-Dcom.sun.management.jmxremote.{name}={value}" for name, value in of_jmx.items()),
-        ]
-    )
-    try:
-        yield port
-    finally:
-        os.environ[_OPTIONS] = before
+    options = [
+        *os.environ.get(_OPTIONS, "").split(),
+        "-Djava.rmi.server.hostname=127.0.0.1",
+        *(f"-Dcom.sun.management.jmxremote.{name}={value}" for name, value in of_jmx.items()),
+    ]
+    # Whatever else runs Java later would take the same port.
+    with patch.dict(os.environ, {_OPTIONS: " ".join(options)}):
+        broker.start()
+    return port
 
 
 def counts(port: int) -> Counts:
@@ -65,11 +62,7 @@ def counts(port: int) -> Counts:
         *("--jmx-url", f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{port}/jmxrmi"),
         *("--attributes", "Count", "--object-name", _REQUESTS, "--object-name", _BYTES),
     ]
-    # The tool's own JVM would take the broker's port.
-    environment = {name: value for name, value in os.environ.items() if name != _OPTIONS}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, env=environment
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr
     found = Counts(requests=Counter(), bytes_out=Counter())
     for line in done.stdout.splitlines():

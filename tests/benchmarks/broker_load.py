@@ -7,11 +7,12 @@ are put into the offsets topic, so what the broker sends of that topic is what t
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.broker_counts import Counts, counted_brokers, counts
+from tests.benchmarks.broker_counts import Counts, counts, start_counted
 from tests.benchmarks.driver_process import driver_process
 from tests.benchmarks.load import Load, traffic
 from tests.support.brokers.broker import OFFSETS_TOPIC, create_offsets_topic, small_broker
@@ -47,9 +48,9 @@ class Case:
         """A row of the table."""
         with (
             tempfile.TemporaryDirectory(prefix="lagwise-load-") as folder,
-            counted_brokers() as port,
-            small_broker(offsets_topic_num_partitions=str(_OFFSETS_PARTITIONS)) as broker,
+            closing(small_broker(offsets_topic_num_partitions=str(_OFFSETS_PARTITIONS))) as broker,
         ):
+            port = start_counted(broker)
             create_offsets_topic(broker.bootstrap_servers)
             load = Load(
                 bootstrap=broker.bootstrap_servers,

@@ -66,7 +66,9 @@ def follow_a_plan(one: ThreeBrokerGroup, *, tries: int = 1) -> int:
         wait_until(lambda: one.reads(one.coordinator()), what="plans read by the coordinator", within_s=60)
         plan = one.publish(one.settled())
         assert one.poke(plan) == Outcome()
-        if one.is_applied(plan, within_s=60 if missed + 1 == tries else _MISSED_AFTER_S):
+        is_applied = one.is_applied(plan, within_s=60 if missed + 1 == tries else _MISSED_AFTER_S)
+        # On a busy machine it may be on its way only.
+        if is_applied or (one.given_up(plan.published_s) and one.is_applied(plan, within_s=60)):
             assert one.given_up(plan.published_s) == sorted(plan.moved)
             return missed
         assert one.given_up(plan.published_s) == []
