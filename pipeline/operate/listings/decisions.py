@@ -1,6 +1,7 @@
 """Decisions about groups, as `lagwise recommendations` lists them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -107,7 +108,7 @@ def drain_words(row: Row, name: str) -> str:
     return no_time(row) if row[name] is None else f"{row[name]:.1f} s"
 
 
-def no_time(row: Row) -> str:
+def no_time(row: Mapping[str, Any]) -> str:
     """Why a decision with a target has no time to drain: `never` or `unknown`; both in a row of an earlier version.
 
     Such a row lacks `capacity_known`, but with any of the times it shows that the speed of the members was known.
