@@ -6,7 +6,7 @@ that counts topics and not work would have it.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ from assignor.protocol.kafka.offsets import (
     encode_group_metadata_key,
     encode_offset_commit_value,
 )
-from tests.support.brokers.broker import create_topics
+from tests.support.brokers.broker import OFFSETS_TOPIC, create_topics
 from tests.support.brokers.inject import RawRecord, commit_record, inject, offsets_partition
 
 _COMMITS_EVERY_S = 10.0
@@ -92,9 +92,13 @@ class Load:
         Returns:
             Number of commits.
         """
-        self.round += 1
         self._produce()
-        return inject(self.bootstrap, self._commits(self._keys[self.round % one_in :: one_in]))
+        return inject(self.bootstrap, self.next_commits(one_in=one_in))
+
+    def next_commits(self, *, one_in: int = 5) -> Iterator[RawRecord]:
+        """A new commit for one row in so many."""
+        self.round += 1
+        return self._commits(self._keys[self.round % one_in :: one_in])
 
     def _topic_names(self) -> list[str]:
         return [f"bench-topic-{number:02d}" for number in range(self.topics)]
@@ -149,11 +153,31 @@ class Load:
 @contextmanager
 def traffic(load: Load) -> Iterator[None]:
     """A few records and commits now and then."""
+    with _repeated(load.advance):
+        yield
+
+
+@contextmanager
+def steady_traffic(load: Load) -> Iterator[None]:
+    """The same by one producer that lasts: it asks the brokers for the same in each minute."""
+    producer = Producer({"bootstrap.servers": load.bootstrap, "linger.ms": 50, "log_level": 0})
+
+    def advance() -> None:
+        for record in load.next_commits():
+            producer.produce(OFFSETS_TOPIC, partition=record.partition, key=record.key, value=record.value)
+        assert producer.flush(120) == 0
+
+    with _repeated(advance):
+        yield
+
+
+@contextmanager
+def _repeated(advance: Callable[[], object]) -> Iterator[None]:
     is_over = threading.Event()
 
     def go() -> None:
         while not is_over.wait(_COMMITS_EVERY_S):
-            load.advance()
+            advance()
 
     thread = threading.Thread(target=go)
     thread.start()
