@@ -60,7 +60,7 @@ class Case:
                 topics=1,
                 partitions=self.partitions,
                 offsets_partitions=_OFFSETS_PARTITIONS,
-                committed=1.0,
+                committed=0.01,
             )
             load.prepare()
             more = f'[source]\noffsets = "{self.source}"\n'
