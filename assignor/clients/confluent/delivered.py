@@ -78,7 +78,8 @@ class Delivered:
         So it is right if the record of the offset before it is here. The search for it takes one step for each
         partition that has moved, if its messages stand together and its offsets have no gaps.
         """
-        positions, moved = self.positions, {}
+        positions = self.positions
+        moved: dict[PartitionKey, int] = {}
         for key, one in zip(positions, self._consumer.position(self._asked), strict=True):
             if one.offset > positions[key]:
                 moved[key] = one.offset
