@@ -28,8 +28,10 @@ class Delivered:
         self.positions: dict[PartitionKey, int] = {}
         self.calm_until_s = 0.0
         self._consumer = consumer
-        # What librdkafka counts, in the order of `positions`.
+        # What librdkafka counts, in the order of `positions`, and where that was when it was last known to be right.
         self._asked: list[TopicPartition] = []
+        self._index: dict[tuple[str | None, int | None], int] = {}
+        self._before: list[int] = []
         self._pays_with_more_than = 0.0
 
     def refresh(self) -> None:
@@ -50,6 +52,8 @@ class Delivered:
         """Let librdkafka count, unless its positions differ: they may still be those before an assign() or a seek()."""
         if not self.calm_until_s:
             self._asked = [TopicPartition(*key) for key in self.positions]
+            self._index = {key: at for at, key in enumerate(self.positions)}
+            self._before = self._offsets()
             if any(self.positions[key] != at for key, at in self._counted().items()):
                 return
         self.calm_until_s = until_s
@@ -78,24 +82,23 @@ class Delivered:
         So it is right if the record of the offset before it is here. The search for it takes one step for each
         partition that has moved, if its messages stand together and its offsets have no gaps.
         """
-        positions = self.positions
-        moved: dict[PartitionKey, int] = {}
-        for key, one in zip(positions, self._consumer.position(self._asked), strict=True):
-            if one.offset > positions[key]:
-                moved[key] = one.offset
+        before, now = self._before, self._offsets()
         end = len(messages)
-        while moved and end > 0:
+        while before != now and end > 0:
             last = messages[end - 1]
-            key = key_of(last)
-            if key not in moved or last.offset() != moved[key] - 1 or last.error() is not None:
+            at = self._index.get((last.topic(), last.partition()))
+            if at is None or last.offset() != now[at] - 1 or last.error() is not None:
                 break
-            end -= moved[key] - positions[key]
-            positions[key] = moved.pop(key)
-        if moved:
-            positions.update(moved)
-            # Partitions take turns, or offsets have gaps; the next messages will be alike.
-            self._pays_with_more_than = math.inf
-        return not moved
+            progress = now[at] - before[at]
+            if progress <= 0:
+                break
+            end -= progress
+            before[at] = now[at]
+        if before == now:
+            return True
+        # Partitions take turns, or offsets have gaps; the next messages will be alike.
+        self._before, self._pays_with_more_than = now, math.inf
+        return False
 
     def _count(self, messages: Iterable[Message]) -> None:
         for one in messages:
@@ -106,10 +109,11 @@ class Delivered:
                 self.positions[key] = min(self.positions[key], offset)
 
     def _counted(self) -> dict[PartitionKey, int]:
-        found = self._consumer.position(self._asked) if self._asked else []
-        return {
-            (one.topic, one.partition): one.offset for one in found if one.error is None and one.offset >= 0
-        }
+        return {key: at for key, at in zip(self.positions, self._offsets(), strict=True) if at >= 0}
+
+    def _offsets(self) -> list[int]:
+        """Positions of librdkafka; a negative one where it has none."""
+        return [one.offset for one in self._consumer.position(self._asked)]
 
 
 def key_of(message: Message) -> PartitionKey:

@@ -112,3 +112,13 @@ def test_all_that_was_handed_out_counts_and_nothing_else(
             if asks:
                 world.check()
         world.check()
+
+
+def test_record_that_comes_again_after_a_log_was_cut_proves_nothing() -> None:
+    with patch.multiple(module, _ASKING_IN_LOOKS=0, _POSITION_IN_LOOKS=0):
+        world = World()
+        world.consume([Piece(0, 3, "nothing")])
+        world.fetched[KEYS[0]] = 2
+        world.consume([Piece(1, 0, "error"), Piece(1, 2, "nothing"), Piece(0, 1, "nothing")])
+
+        world.check()

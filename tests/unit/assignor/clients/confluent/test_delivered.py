@@ -42,6 +42,12 @@ def committed(setup: Setup) -> dict[int, int]:
     return dict(offsets)
 
 
+def read_in_turns(setup: Setup, *, first: int = 40) -> None:
+    """One record of this partition, one of that one, 500 in all."""
+    setup.consumer.fetched = [FakeMessage(number % 2, first + number // 2) for number in range(500)]
+    assert len(setup.follower.consume(500, 1.0)) == 500
+
+
 def test_nothing_but_the_client_is_asked_for_a_record_while_nothing_else_is_to_be_done(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,51 +118,39 @@ def test_error_in_a_batch_counts_as_no_record(setup: Setup) -> None:
     assert committed(setup) == {0: 42, 1: 40}
 
 
+@pytest.mark.parametrize("numbers", [{0: 240, 1: 260}, {0: 500}, {1: 500}])
 def test_records_of_a_large_batch_are_not_looked_at_one_by_one(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, numbers: dict[int, int]
 ) -> None:
-    calm(setup)
+    read_in_turns(calm(setup))
+    # A look at the topics.
+    setup.follower._delivered.stay_calm(float("inf"))
     monkeypatch.setattr(delivered, "Message", LooksAtNone)
-    setup.consumer.fetched = records(0, 40, 240) + records(1, 40, 260)
+    setup.consumer.fetched = [one for key, number in numbers.items() for one in records(key, 290, number)]
 
     assert len(setup.follower.consume(500, 1.0)) == 500
 
-    assert committed(setup) == {0: 280, 1: 300}
+    assert committed(setup) == {key: 290 + numbers.get(key, 0) for key in (0, 1)}
 
 
 @pytest.mark.parametrize("after", [0, 260])
 def test_error_in_a_large_batch_counts_as_no_record(setup: Setup, after: int) -> None:
-    calm(setup)
-    setup.consumer.fetched = [*records(0, 40, 240), FakeMessage(1, 40, EOF), *records(0, 280, after)]
+    read_in_turns(calm(setup))
+    setup.follower._delivered.stay_calm(float("inf"))
+    setup.consumer.fetched = [*records(0, 290, 240), FakeMessage(1, 290, EOF), *records(0, 530, after)]
 
     assert len(setup.follower.consume(501, 1.0)) == 241 + after
 
-    assert committed(setup) == {0: 280 + after, 1: 40}
+    assert committed(setup) == {0: 530 + after, 1: 290}
 
 
 def test_positions_are_not_asked_for_in_vain_twice_between_looks_at_the_topics(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calm(setup)
-    setup.consumer.fetched = [FakeMessage(number % 2, 40 + number // 2) for number in range(1000)]
-    assert len(setup.follower.consume(500, 1.0)) == 500
-    with monkeypatch.context() as patch:
-        patch.setattr(setup.consumer, "position", lambda _: pytest.fail("asked again"))
-        assert len(setup.follower.consume(500, 1.0)) == 500
+    read_in_turns(calm(setup))
+    monkeypatch.setattr(setup.consumer, "position", lambda _: pytest.fail("asked again"))
 
-
-def test_large_batch_after_one_in_turns_is_not_looked_at_one_by_one(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calm(setup)
-    setup.consumer.fetched = [FakeMessage(number % 2, 40 + number // 2) for number in range(500)]
-    assert len(setup.follower.consume(500, 1.0)) == 500
-
-    setup.follower._delivered.stay_calm(float("inf"))
-    monkeypatch.setattr(delivered, "Message", LooksAtNone)
-    setup.consumer.fetched = records(1, 290, 500)
-
-    assert len(setup.follower.consume(500, 1.0)) == 500
+    read_in_turns(setup, first=290)
 
 
 def test_count_of_the_client_from_before_a_seek_is_not_believed(setup: Setup) -> None:
