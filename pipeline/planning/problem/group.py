@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate, chain, pairwise
 
 import numpy as np
@@ -14,12 +15,13 @@ from assignor.model.group import Group
 from assignor.model.members import Member, build_group
 from assignor.model.topics import Topics
 from assignor.protocol.ranges import parse_ranges
-from pipeline.lag.lag import UNKNOWN, assignor_lag
+from pipeline.lag.lag import UNKNOWN
 from pipeline.planning import reasons
+from pipeline.planning.asking import answered
 from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
-from pipeline.planning.problem.backlog import backlog
 from pipeline.planning.problem.capacity import Belief, believed, identities, is_given_up, learned
-from pipeline.planning.problem.load import Before, member_loads
+from pipeline.planning.problem.evidence import Evidence, EvidenceAsked, evidence
+from pipeline.planning.problem.load import Before
 from pipeline.planning.problem.work import in_work, record_costs, shown_in_work
 from pipeline.planning.state import GroupState, PlanState
 
@@ -45,7 +47,18 @@ class Problem:
 def to_problem(
     facts: GroupFacts, partitions: PartitionFacts, rules: Rules, state: GroupState, *, now_ms: int
 ) -> tuple[Problem, GroupState]:
+    """See `posed`; the evidence is that of this group alone."""
+    asking = posed(facts, partitions, rules, state, now_ms=now_ms)
+    return answered([asking], partial(evidence, now_ms=now_ms))[0]
+
+
+def posed(
+    facts: GroupFacts, partitions: PartitionFacts, rules: Rules, state: GroupState, *, now_ms: int
+) -> Generator[EvidenceAsked, Evidence, tuple[Problem, GroupState]]:
     """The array form of the group: what each member was given in its generation is what it owns.
+
+    Yields:
+        The question for the evidence, once.
 
     Returns:
         The problem, and the state with what members have shown by now.
@@ -53,20 +66,16 @@ def to_problem(
     Raises:
         AbstainError: A topic's partition numbers are not contiguous, or a lag is unknown.
     """
-    topics, lag = _topics(partitions), _lag(partitions, rules)
-    behind = backlog(partitions, lag)
-    names = identities(facts.members)
+    topics, names = _topics(partitions), identities(facts.members)
     held = _held(facts.members, topics, topics.index())
-    before = _before(facts, names, rules, state, now_ms=now_ms)
-    loads = {
-        name: replace(load, held=member.assigned)
-        for name, load, member in zip(
-            names,
-            member_loads(partitions, held, lag, behind, before, now_ms=now_ms),
-            facts.members,
-            strict=True,
-        )
-    }
+    shown = yield EvidenceAsked(
+        partitions=partitions,
+        auto_offset_reset=rules.auto_offset_reset,
+        held=held,
+        before=_before(facts, names, rules, state, now_ms=now_ms),
+    )
+    _require_known(shown.lag, partitions)
+    behind, loads = shown.backlog, dict(zip(names, shown.loads, strict=True))
     rates = learned(state.rates, loads, now_ms=now_ms)
     arriving = np.fmax(partitions.arrival_rate, 0.0)
     cost = record_costs([rates[name] for name in names], topics, arriving)
@@ -116,6 +125,7 @@ def _before(
             is_settled=member.member_id not in unsettled,
             calm_s=math.nan if rate is None or rate.calm_s is None else rate.calm_s,
             committed_ms=rate.committed_ms if rate is not None else 0,
+            held=member.assigned,
         )
         for member, at_ms, rate in zip(facts.members, changed_ms, known, strict=True)
     ]
@@ -174,21 +184,17 @@ def _unsettled(facts: GroupFacts, rules: Rules, state: GroupState, *, now_ms: in
 
 
 def _topics(partitions: PartitionFacts) -> Topics:
-    topics = Topics.of(Counter(partitions.topic))
+    topics = partitions.topics or Topics.of(Counter(partitions.topic))
     if not np.array_equal(topics.number_of, partitions.partition):
         first = int((topics.number_of != partitions.partition).argmax())
         raise AbstainError(reasons.partitions_not_contiguous(partitions.topic[first]))
     return topics
 
 
-def _lag(partitions: PartitionFacts, rules: Rules) -> Int64s:
-    lag = assignor_lag(
-        partitions.committed, partitions.log_start, partitions.log_end, rules.auto_offset_reset
-    )
+def _require_known(lag: Int64s, partitions: PartitionFacts) -> None:
     if (lag == UNKNOWN).any():
         first = int((lag == UNKNOWN).argmax())
         raise AbstainError(reasons.lag_unknown(f"{partitions.topic[first]}-{partitions.partition[first]}"))
-    return lag
 
 
 def _held(members: Sequence[MemberFacts], topics: Topics, index: Mapping[str, int]) -> list[Int64s]:

@@ -54,6 +54,7 @@ class DeadlinePacker:
         self._bounds = bounds
         self._singly = _SINGLY_PER_MEMBER * problem.n_members + _SINGLY_AT_LEAST
         self._count = problem.start_count - np.bincount(problem.start[unowned], minlength=problem.n_members)
+        self._all_owned = bool((problem.current_owner[:-1] >= 0).all())
 
     def packings(self, time_s: float, exempt_s: float) -> Iterator[dict[int, int]]:
         """Members of the evicted and unowned partitions, for each way to meet the deadline that was found.
@@ -89,7 +90,7 @@ class DeadlinePacker:
                 # Among many the rest is light enough to fill every gap, and one way does.
                 many = len(evicted) + len(unowned) > self._singly
                 bins = residual_capacity(self._problem, *self._without(evicted, deadline), exempt)
-                packing = _Packing(problem, deadline, bins, left)
+                packing = _Packing(problem, deadline, bins, left, all_owned=self._all_owned)
                 packing.begin(np.concatenate((evicted, unowned)), evicted, self._singly)
                 for best_fit in (False,) if many else (False, True):
                     members = packing.packed(best_fit=best_fit)
@@ -117,9 +118,18 @@ class DeadlinePacker:
 class _Packing:
     """Packings of the same partitions in one way or another."""
 
-    def __init__(self, problem: Problem, deadline: Deadline, bins: ResidualCapacity, budget: int) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        deadline: Deadline,
+        bins: ResidualCapacity,
+        budget: int,
+        *,
+        all_owned: bool,
+    ) -> None:
         self._problem = problem
         self._deadline = deadline
+        self._all_owned = all_owned
         self._at_first = bins, budget
         self._first_evicted: list[int] = []
         self._first_queue: list[tuple[float, int]] = []
@@ -181,6 +191,9 @@ class _Packing:
 
     def _bin_after_evictions(self, partition: int, weight: float) -> int:
         """The first of a few members with much residual capacity that can evict enough; -1 for none."""
+        if self._budget == 0 and self._all_owned:
+            # Each eviction would be a move.
+            return -1
         for member in self._bins.worst_fits(partition):
             evicted = self._lighter_evictions(member, weight)
             # A handful: lists take a fraction of the time of arrays.
