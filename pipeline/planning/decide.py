@@ -39,8 +39,8 @@ from pipeline.planning.life.next_state import (
     on_resent,
 )
 from pipeline.planning.problem.case import Case
-from pipeline.planning.problem.fixed import pinned
 from pipeline.planning.problem.evidence import Evidence, EvidenceAsked, evidence
+from pipeline.planning.problem.fixed import pinned
 from pipeline.planning.problem.group import posed
 from pipeline.planning.problem.improvement import gain
 from pipeline.planning.problem.measured import measured

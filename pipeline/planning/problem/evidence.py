@@ -76,9 +76,7 @@ def _joined(groups: Sequence[PartitionFacts]) -> PartitionFacts:
 
 def _lag(whole: PartitionFacts, asked: Sequence[EvidenceAsked], begins: Sequence[int]) -> Int64s:
     resets = {one.auto_offset_reset for one in asked}
-    lags = {
-        reset: assignor_lag(whole.committed, whole.log_start, whole.log_end, reset) for reset in resets
-    }
+    lags = {reset: assignor_lag(whole.committed, whole.log_start, whole.log_end, reset) for reset in resets}
     if len(lags) == 1:
         return lags[asked[0].auto_offset_reset]
     places = zip(asked, begins, begins[1:], strict=False)

@@ -2,23 +2,22 @@
 
 import math
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, chain, pairwise
 
 import numpy as np
 
 from assignor.errors import AbstainError
 from assignor.model.arrays import Floats, Int64s
 from assignor.model.group import Group
-from assignor.model.members import Member, build_group
+from assignor.model.members import Member, build_group, claims_of
 from assignor.model.topics import Topics
 from assignor.protocol.ranges import parse_ranges
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning import reasons
 from pipeline.planning.asking import answered
-from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
+from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.problem.capacity import Belief, believed, identities, is_given_up, learned
 from pipeline.planning.problem.evidence import Evidence, EvidenceAsked, evidence
 from pipeline.planning.problem.load import Before
@@ -67,7 +66,11 @@ def posed(
         AbstainError: A topic's partition numbers are not contiguous, or a lag is unknown.
     """
     topics, names = _topics(partitions), identities(facts.members)
-    held = _held(facts.members, topics, topics.index())
+    generation = facts.generation if facts.generation is not None else -1
+    claims = claims_of(
+        topics, [member.assigned for member in facts.members], [generation] * len(facts.members)
+    )
+    held = claims.of_each(len(facts.members))
     shown = yield EvidenceAsked(
         partitions=partitions,
         auto_offset_reset=rules.auto_offset_reset,
@@ -91,7 +94,8 @@ def posed(
     problem = Problem(
         group=build_group(
             topics=topics,
-            members=_members(facts, beliefs),
+            members=_members(facts, generation, beliefs),
+            claims=claims,
             lag=np.rint(behind * weight).astype(np.int64),
             rate=arriving * weight,
         ),
@@ -131,14 +135,14 @@ def _before(
     ]
 
 
-def _members(facts: GroupFacts, beliefs: Sequence[Belief] | None) -> list[Member]:
+def _members(facts: GroupFacts, generation: int, beliefs: Sequence[Belief] | None) -> list[Member]:
     return [
         Member(
             member_id=member.member_id,
             instance_id=member.instance_id,
             topics=member.topics,
             owned=member.assigned,
-            generation=facts.generation if facts.generation is not None else -1,
+            generation=generation,
             capacity=beliefs[number].capacity if beliefs is not None else None,
         )
         for number, member in enumerate(facts.members)
@@ -195,18 +199,3 @@ def _require_known(lag: Int64s, partitions: PartitionFacts) -> None:
     if (lag == UNKNOWN).any():
         first = int((lag == UNKNOWN).argmax())
         raise AbstainError(reasons.lag_unknown(f"{partitions.topic[first]}-{partitions.partition[first]}"))
-
-
-def _held(members: Sequence[MemberFacts], topics: Topics, index: Mapping[str, int]) -> list[Int64s]:
-    """Indices of each member's partitions; those that do not exist are left out."""
-    # All members in one pass: there are thousands of groups, and a call of numpy costs as much as a small member.
-    named = [
-        (index.get(topic, -1), numbers) for member in members for topic, numbers in member.assigned.items()
-    ]
-    lengths = [len(numbers) for _, numbers in named]
-    topic = np.repeat(np.array([of_topic for of_topic, _ in named], np.int64), lengths)
-    number = np.fromiter(chain.from_iterable(numbers for _, numbers in named), np.int64, len(topic))
-    indices = topics.partition_indices(topic, number)
-    ends = list(accumulate(sum(map(len, member.assigned.values())) for member in members))
-    own = [indices[begin:end] for begin, end in pairwise([0, *ends])]
-    return own if (indices >= 0).all() else [some[some >= 0] for some in own]

@@ -75,9 +75,9 @@ class Deadline:
             if whole:
                 self._sort([member], self._candidates.of(member)[None, :], whole=True)
             else:
-                some = range(self._problem.n_members)
-                some = some if len(some) <= _FEW_MEMBERS else range(member, member + 1)
-                self._sort(some, self._candidates.table[some.start : some.stop], whole=False)
+                n = self._problem.n_members
+                some = range(n) if n <= _FEW_MEMBERS else [member]
+                self._sort(some, self._candidates.table[some], whole=False)
         return self._sorted[key]
 
     def _sort(self, members: Sequence[int], table: Int64s, *, whole: bool) -> None:
@@ -85,12 +85,14 @@ class Deadline:
         weights = self.weight(table)
         # Stable, so that the padding, which weighs nothing, stays behind what weighs nothing.
         order = (-weights).argsort(axis=1, kind="stable")
-        partitions, weights = (np.take_along_axis(values, order, axis=1) for values in (table, weights))
+        row = np.arange(len(table))[:, None]
+        partitions, weights = table[row, order], weights[row, order]
         to_end = np.zeros((len(weights), weights.shape[1] + 1))
         weights[:, ::-1].cumsum(axis=1, out=to_end[:, 1:])
         columns = partitions.tolist(), weights.tolist(), to_end[:, ::-1].tolist()
-        for member, n, *row in zip(members, (table >= 0).sum(axis=1).tolist(), *columns, strict=True):
-            self._sorted[member, whole] = ByWeight(row[0][:n], row[1][:n], row[2][: n + 1])
+        held = (table >= 0).sum(axis=1).tolist()
+        for member, n, of_row, weighs, from_here in zip(members, held, *columns, strict=True):
+            self._sorted[member, whole] = ByWeight(of_row[:n], weighs[:n], from_here[: n + 1])
 
     def evictions(self, members: Bools, *, keep_heaviest: bool) -> Int64s:
         """The fewest partitions that have to leave for these members to meet the deadline.

@@ -89,9 +89,7 @@ class _Neighbourhoods:
         self._weigh_until_s = np.minimum(self._limit_s, problem.cost_model.horizon_s)
         self._given = _trimmed(np.array([turn.state.candidates[turn.slow] for turn in turns]))
         self._near, self._is_near = self._neighbours()
-        more = self._moves_more(
-            self._given[:, :, None], self._slow[:, None, None], self._near[:, None, :]
-        )
+        more = self._moves_more(self._given[:, :, None], self._slow[:, None, None], self._near[:, None, :])
         self._more = np.where(self._is_near[:, None, :], more, np.int8(_NEVER))
         """K x given x near: moves that giving the partition to the member adds; `_NEVER` if it may not."""
 
@@ -110,7 +108,7 @@ class _Neighbourhoods:
         return found
 
     def _neighbours(self) -> tuple[Int64s, Bools]:
-        """K x M: the members of least load that may read any of the slow one's candidates, and which entries are one."""
+        """K x M: the members of least load that may read a candidate of the slow one, and which entries are one."""
         problem, loads_s = self._problem, self._loads_s
         n = loads_s.shape[1]
         reads = np.ones(loads_s.shape, np.bool_)
@@ -121,7 +119,10 @@ class _Neighbourhoods:
         if n <= _NEIGHBOURS:
             near = np.argsort(np.where(reads, loads_s, np.inf), axis=1, kind="stable")[:, : n - 1]
             return near, reads[self._each[:, None], near]
-        near, is_near = np.zeros((len(reads), _NEIGHBOURS), np.int64), np.zeros((len(reads), _NEIGHBOURS), np.bool_)
+        near, is_near = (
+            np.zeros((len(reads), _NEIGHBOURS), np.int64),
+            np.zeros((len(reads), _NEIGHBOURS), np.bool_),
+        )
         for k, (of_all_s, may) in enumerate(zip(loads_s, reads, strict=True)):
             some = np.nonzero(may)[0]
             if len(some) > _NEIGHBOURS:
@@ -205,7 +206,9 @@ class _Neighbourhoods:
         members, (idlest, is_idlest) = self._near[of, :_CHAIN_MEMBERS], self._idlest(of)
         partitions = _trimmed(self._candidates_of(of, members)[:, :, :_CHAIN_PASSED_ON])
         passed_on = self._moves_more(partitions[..., None], members[:, :, None, None], idlest[:, None, None])
-        possible = (members[:, :, None] != idlest[:, None]) & (self._may_grow(of, idlest) & is_idlest)[:, None]
+        possible = (members[:, :, None] != idlest[:, None]) & (self._may_grow(of, idlest) & is_idlest)[
+            :, None
+        ]
         weight = self._weight(of, partitions)
         is_possible = possible[:, :, None] & (weight[..., None] < self._room(of, idlest)[:, None, None])
         if not is_possible.any():
@@ -216,7 +219,9 @@ class _Neighbourhoods:
         fits = gained < self._room(of, members)[:, None, :, None]
         fits &= (given_weight > self._excess()[of][:, None])[:, :, None, None]
         table = self._more[of, :_CHAIN_GIVEN, :_CHAIN_MEMBERS][..., None, None] + passed_on[:, None]
-        o, i, m, j, last = np.nonzero((table <= self._budget[of][:, None, None, None, None]) & fits[..., None])
+        o, i, m, j, last = np.nonzero(
+            (table <= self._budget[of][:, None, None, None, None]) & fits[..., None]
+        )
         if len(o) == 0:
             return {}
         k, moves = of[o], table[o, i, m, j, last].astype(np.int64)
