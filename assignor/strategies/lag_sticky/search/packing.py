@@ -98,6 +98,9 @@ class DeadlinePacker:
                         yield members
                         if many:
                             return
+                    if not packing.had_choice:
+                        # The other way would come to the same.
+                        break
 
     def _shed(self, exempt: Bools, unowned: Int64s, exempt_s: float) -> Int64s:
         """Partitions that exempt members evict, which would make them later than their own, later deadline."""
@@ -134,6 +137,8 @@ class _Packing:
         self._first_evicted: list[int] = []
         self._first_queue: list[tuple[float, int]] = []
         self._light = np.zeros(0, np.int64)
+        self.had_choice = False
+        """Whether some partition fitted on several members, so that it matters which one is taken."""
         # State of the packing in progress.
         self._bins, self._budget = self._at_first
         self._evicted: set[int] = set()
@@ -185,6 +190,7 @@ class _Packing:
 
     def _bin_for(self, partition: int, weight: float, *, best_fit: bool) -> int:
         need = weight - self._deadline.tolerance
+        self.had_choice = self.had_choice or self._bins.have_choice(partition, need)
         find = self._bins.best_fit if best_fit else self._bins.worst_fit
         member = find(partition, need)
         return member if member >= 0 else self._bin_after_evictions(partition, weight)
