@@ -38,8 +38,10 @@ def answered(
         askers, questions = list(asked), list(asked.values())
         asked.clear()
         for at, given in zip(askers, _answers(questions, answer), strict=True):
-            resume = asking[at].throw if isinstance(given, Exception) else asking[at].send
-            go_on(at, partial(resume, given))
+            if isinstance(given, Exception):
+                go_on(at, partial(asking[at].throw, given))
+            else:
+                go_on(at, partial(asking[at].send, given))
     return [results[at] for at in range(len(asking))]
 
 

@@ -74,7 +74,7 @@ def deciding(
     *,
     now_ms: int,
 ) -> Generator[EvidenceAsked, Evidence, Decision]:
-    """Decide what to do about the group now.
+    """Decide what to do about the group now; asks for its evidence, at most once.
 
     Args:
         facts: The group's newest record, with acknowledgements and orders.
@@ -83,9 +83,6 @@ def deciding(
         published: The newest plan of the group on the control topic, if there is one.
         state: What the decision before this one remembered.
         now_ms: Time of the decision, ms since the epoch.
-
-    Yields:
-        The question for the evidence, at most once.
     """
     rules = rules_of(facts, rules)
     state = on_orders(seen(state, facts, now_ms=now_ms), facts.orders)

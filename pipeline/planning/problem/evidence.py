@@ -7,6 +7,7 @@ one of them as for a hundred, so those who decide about many groups ask for all 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate, chain
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,9 @@ def _joined(groups: Sequence[PartitionFacts]) -> PartitionFacts:
     """The partitions of all groups, one group after the other, without names."""
     if len(groups) == 1:
         return groups[0]
-    columns = {name: np.concatenate([getattr(one, name) for one in groups]) for name in _COLUMNS}
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(one, name) for one in groups]) for name in _COLUMNS
+    }
     return PartitionFacts(topic=[], **columns)
 
 

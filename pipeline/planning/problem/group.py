@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -20,7 +20,7 @@ from pipeline.planning.asking import answered
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.problem.capacity import Belief, believed, identities, is_given_up, learned
 from pipeline.planning.problem.evidence import Evidence, EvidenceAsked, evidence
-from pipeline.planning.problem.load import Before
+from pipeline.planning.problem.load import Before, Load
 from pipeline.planning.problem.work import in_work, record_costs, shown_in_work
 from pipeline.planning.state import GroupState, PlanState
 
@@ -71,14 +71,14 @@ def posed(
         topics, [member.assigned for member in facts.members], [generation] * len(facts.members)
     )
     held = claims.of_each(len(facts.members))
-    shown = yield EvidenceAsked(
+    found = yield EvidenceAsked(
         partitions=partitions,
         auto_offset_reset=rules.auto_offset_reset,
         held=held,
         before=_before(facts, names, rules, state, now_ms=now_ms),
     )
-    _require_known(shown.lag, partitions)
-    behind, loads = shown.backlog, dict(zip(names, shown.loads, strict=True))
+    _require_known(found.lag, partitions)
+    behind, loads = found.backlog, dict(zip(names, found.loads, strict=True))
     rates = learned(state.rates, loads, now_ms=now_ms)
     arriving = np.fmax(partitions.arrival_rate, 0.0)
     cost = record_costs([rates[name] for name in names], topics, arriving)
@@ -107,13 +107,15 @@ def posed(
             for name, load in loads.items()
             if load.stands_still and not is_given_up(rates[name], now_ms=now_ms)
         ),
-        resumed=frozenset(
-            id_of[name]
-            for name, load in loads.items()
-            if not load.stands_still and name in state.rates and state.rates[name].still_since_ms
-        ),
+        resumed=frozenset(id_of[name] for name in _resumed(loads, state)),
     )
     return problem, replace(state, rates=rates)
+
+
+def _resumed(loads: Mapping[str, Load], state: GroupState) -> Iterator[str]:
+    for name, load in loads.items():
+        if not load.stands_still and name in state.rates and state.rates[name].still_since_ms:
+            yield name
 
 
 def _before(

@@ -111,10 +111,10 @@ class _Neighbourhoods:
         """K x M: the members of least load that may read a candidate of the slow one, and which entries are one."""
         problem, loads_s = self._problem, self._loads_s
         n = loads_s.shape[1]
-        reads = np.ones(loads_s.shape, np.bool_)
+        reads: Bools = np.ones(loads_s.shape, np.bool_)
         if problem.may_read is not None:
             may_read = problem.may_read[problem.set_of[self._given]]
-            reads = (may_read & (self._given >= 0)[:, :, None]).any(axis=1)
+            reads = np.logical_or.reduce(may_read & (self._given >= 0)[:, :, None], axis=1)
         reads[self._each, self._slow] = False
         if n <= _NEIGHBOURS:
             near = np.argsort(np.where(reads, loads_s, np.inf), axis=1, kind="stable")[:, : n - 1]
@@ -275,8 +275,8 @@ class _Neighbourhoods:
         """Weight that the members can take and stay below the load of the slow one; a little more for rounding."""
         k, until_s = solutions[:, None], self._weigh_until_s[solutions][:, None]
         bins = self._problem.capacity[members] * self._limit_s[solutions][:, None]
-        room: Floats = bins - self._lag[k, members] - self._rate[k, members] * until_s
-        return room + _ROUNDING * bins
+        room: Floats = bins - self._lag[k, members] - self._rate[k, members] * until_s + _ROUNDING * bins
+        return room
 
     def _excess(self) -> Floats:
         """Weight that the slow member has to lose to get below the limit; a little less, to allow for rounding."""

@@ -86,21 +86,15 @@ class DeadlinePacker:
             # Partitions without a current owner are evicted for nothing.
             left = self._budget - int((problem.current_owner[evicted] >= 0).sum())
             if left >= 0:
-                # Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
                 # Among many the rest is light enough to fill every gap, and one way does.
                 many = len(evicted) + len(unowned) > self._singly
                 bins = residual_capacity(self._problem, *self._without(evicted, deadline), exempt)
                 packing = _Packing(problem, deadline, bins, left, all_owned=self._all_owned)
                 packing.begin(np.concatenate((evicted, unowned)), evicted, self._singly)
-                for best_fit in (False,) if many else (False, True):
-                    members = packing.packed(best_fit=best_fit)
-                    if members is not None:
-                        yield members
-                        if many:
-                            return
-                    if not packing.had_choice:
-                        # The other way would come to the same.
-                        break
+                for members in packing.ways(only_one=many):
+                    yield members
+                    if many:
+                        return
 
     def _shed(self, exempt: Bools, unowned: Int64s, exempt_s: float) -> Int64s:
         """Partitions that exempt members evict, which would make them later than their own, later deadline."""
@@ -137,8 +131,8 @@ class _Packing:
         self._first_evicted: list[int] = []
         self._first_queue: list[tuple[float, int]] = []
         self._light = np.zeros(0, np.int64)
-        self.had_choice = False
-        """Whether some partition fitted on several members, so that it matters which one is taken."""
+        # Whether some partition fitted on several members, so that it matters which one is taken.
+        self._had_choice = False
         # State of the packing in progress.
         self._bins, self._budget = self._at_first
         self._evicted: set[int] = set()
@@ -158,7 +152,19 @@ class _Packing:
         self._first_queue = list(zip(weights.tolist(), partitions.tolist(), strict=True))
         heapq.heapify(self._first_queue)
 
-    def packed(self, *, best_fit: bool) -> dict[int, int] | None:
+    def ways(self, *, only_one: bool) -> Iterator[dict[int, int]]:
+        """Member of each partition of the queue by worst fit, and by best fit if that may come to something else.
+
+        Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
+        """
+        for best_fit in (False, True):
+            members = self._packed(best_fit=best_fit)
+            if members is not None:
+                yield members
+            if only_one or not self._had_choice:
+                return
+
+    def _packed(self, *, best_fit: bool) -> dict[int, int] | None:
         """Member of each partition of the queue; None when one fits nowhere within the budget."""
         bins, self._budget = self._at_first
         self._bins, self._evicted, self._queue = (
@@ -190,7 +196,7 @@ class _Packing:
 
     def _bin_for(self, partition: int, weight: float, *, best_fit: bool) -> int:
         need = weight - self._deadline.tolerance
-        self.had_choice = self.had_choice or self._bins.have_choice(partition, need)
+        self._had_choice = self._had_choice or self._bins.have_choice(partition, need)
         find = self._bins.best_fit if best_fit else self._bins.worst_fit
         member = find(partition, need)
         return member if member >= 0 else self._bin_after_evictions(partition, weight)
