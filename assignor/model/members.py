@@ -1,8 +1,8 @@
 """Building a `Group` from members as the consumer protocol describes them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, repeat
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain, pairwise, repeat
 
 import numpy as np
 
@@ -37,6 +37,20 @@ class Member:
     """Does it not follow plans (see `Group.closed`)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Claims:
+    """What members claim, in the order of the members, and how many of their claims are impossible."""
+
+    arrays: ClaimArrays
+    ignored: IgnoredClaims
+
+    def of_each(self, n_members: int) -> list[Int64s]:
+        """The partitions that each member claims."""
+        counts = np.bincount(self.arrays.member, minlength=n_members).tolist()
+        ends = accumulate(counts, initial=0)
+        return [self.arrays.partition[begin:end] for begin, end in pairwise(ends)]
+
+
 def member_order(member: Member) -> tuple[bool, bytes, bytes]:
     """Sort key of the tie-break order: static members by instance id, then the others by member id.
 
@@ -55,6 +69,7 @@ def build_group(
     rate: Floats | None = None,
     replica_racks: Sequence[Collection[str]] | None = None,
     fixed: Bools | None = None,
+    claims: Claims | None = None,
 ) -> Group:
     """Build the array form of a group, the same for any order of `members`.
 
@@ -66,22 +81,25 @@ def build_group(
         replica_racks: Racks of the replicas by partition index; without it, or when no member has a rack, racks
             are ignored.
         fixed: By partition index, see `Group.fixed`; without it nothing is fixed.
+        claims: `claims_of` these members, in their order, where somebody has it already.
 
     Raises:
         InvalidGroupError: A member id appears twice, or a measure is out of range (see `Group`).
 
     Complexity: O(P + C + length of the distinct subscriptions), C the claims.
     """
-    ranked = sorted(members, key=member_order)
+    order = sorted(range(len(members)), key=lambda at: member_order(members[at]))
+    ranked = [members[at] for at in order]
     member_ids = tuple(member.member_id for member in ranked)
     _refuse_duplicates(member_ids)
     index = topics.index()
-    claims, ignored = _claims(topics, ranked, index)
+    if claims is None:
+        claims = claims_of(topics, [one.owned for one in members], [one.generation for one in members])
     return Group(
         topics=topics,
         member_ids=member_ids,
         subscriptions=Subscriptions.of([member.topics for member in ranked], index=index),
-        ownership=resolve(claims, n_partitions=topics.n_partitions),
+        ownership=resolve(_ranked(claims.arrays, order), n_partitions=topics.n_partitions),
         lag=np.zeros(topics.n_partitions, np.int64) if lag is None else lag,
         rate=np.zeros(topics.n_partitions, np.float64) if rate is None else rate,
         capacity=_capacities(ranked),
@@ -91,7 +109,7 @@ def build_group(
         if any(m.closed for m in ranked)
         else None,
         newest_generation=max((member.generation for member in ranked), default=NO_GENERATION),
-        ignored_claims=ignored,
+        ignored_claims=claims.ignored,
     )
 
 
@@ -101,27 +119,42 @@ def _refuse_duplicates(member_ids: tuple[str, ...]) -> None:
         raise InvalidGroupError(f"member id {twice!r} appears twice")
 
 
-def _claims(
-    topics: Topics, members: Sequence[Member], index: Mapping[str, int]
-) -> tuple[ClaimArrays, IgnoredClaims]:
-    """Claims on partitions that exist, and how many were on others."""
+def claims_of(
+    topics: Topics, owned: Sequence[Mapping[str, Sequence[int]]], generations: Sequence[int]
+) -> Claims:
+    """Return the claims on partitions that exist, and how many were on others.
+
+    Args:
+        topics: The topics with metadata.
+        owned: What each member claims (`Member.owned`).
+        generations: Of the claims of each.
+    """
     # There can be a million claims, each in a mapping of its own: map and chain loop over them in C.
-    owned = [member.owned for member in members]
+    index = topics.index()
     listed = list(chain.from_iterable(claimed.values() for claimed in owned))
     lengths = np.fromiter(map(len, listed), np.int64, len(listed))
     number = np.fromiter(chain.from_iterable(listed), np.int64, int(lengths.sum()))
     named = map(index.get, chain.from_iterable(owned), repeat(-1))
     topic = np.fromiter(named, np.int32, len(listed)).repeat(lengths)
     topics_claimed = np.array([len(claimed) for claimed in owned], np.int64)
-    member = np.arange(len(members), dtype=np.int32).repeat(topics_claimed).repeat(lengths)
-    generations = np.array([max(member.generation, NO_GENERATION) for member in members], np.int32)
+    member = np.arange(len(owned), dtype=np.int32).repeat(topics_claimed).repeat(lengths)
+    generation = np.array([max(one, NO_GENERATION) for one in generations], np.int32)
     partition = topics.partition_indices(topic, number)
     real = partition >= 0
+    if not real.all():
+        partition, member = partition[real], member[real]
     unknown = int((topic < 0).sum())
-    ignored = IgnoredClaims(unknown_topic=unknown, out_of_range=int((~real).sum()) - unknown)
-    return ClaimArrays(
-        partition=partition[real], member=member[real], generation=generations[member[real]]
-    ), ignored
+    return Claims(
+        arrays=ClaimArrays(partition=partition, member=member, generation=generation[member]),
+        ignored=IgnoredClaims(unknown_topic=unknown, out_of_range=len(topic) - len(partition) - unknown),
+    )
+
+
+def _ranked(claims: ClaimArrays, order: Sequence[int]) -> ClaimArrays:
+    """The claims with members numbered in this order."""
+    rank = np.empty(len(order), np.int32)
+    rank[np.array(order, np.int64)] = np.arange(len(order), dtype=np.int32)
+    return replace(claims, member=rank[claims.member])
 
 
 def _capacities(members: Sequence[Member]) -> Floats | None:

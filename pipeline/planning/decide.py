@@ -6,11 +6,14 @@ plan (`lifecycle`) and of one that waits (`approval`), what is wanted (`problem.
 (`verdicts`), and what is sent.
 """
 
+from collections.abc import Generator
 from dataclasses import replace
+from functools import partial
 
 from assignor.errors import AssignorError
 from assignor.evaluation.validity import check
 from pipeline.planning import broker_reasons, reasons
+from pipeline.planning.asking import answered
 from pipeline.planning.broker_groups import (
     has_other_target,
     has_taken,
@@ -35,10 +38,10 @@ from pipeline.planning.life.next_state import (
     on_published,
     on_resent,
 )
-from pipeline.planning.problem.behind import behind_s
 from pipeline.planning.problem.case import Case
+from pipeline.planning.problem.evidence import Evidence, EvidenceAsked, evidence
 from pipeline.planning.problem.fixed import pinned
-from pipeline.planning.problem.group import to_problem
+from pipeline.planning.problem.group import posed
 from pipeline.planning.problem.improvement import gain
 from pipeline.planning.problem.measured import measured
 from pipeline.planning.problem.wanted import wanted
@@ -57,7 +60,21 @@ def decide(
     *,
     now_ms: int,
 ) -> Decision:
-    """Decide what to do about the group now.
+    """See `deciding`; the evidence is that of this group alone."""
+    asking = deciding(facts, partitions, rules, published, state, now_ms=now_ms)
+    return answered([asking], partial(evidence, now_ms=now_ms))[0]
+
+
+def deciding(
+    facts: GroupFacts,
+    partitions: PartitionFacts,
+    rules: Rules,
+    published: Published | None,
+    state: GroupState,
+    *,
+    now_ms: int,
+) -> Generator[EvidenceAsked, Evidence, Decision]:
+    """Decide what to do about the group now; asks for its evidence, at most once.
 
     Args:
         facts: The group's newest record, with acknowledgements and orders.
@@ -79,7 +96,7 @@ def decide(
         require_plannable_group(facts, rules, on_its_way=is_on_its_way(facts, state.plan))
         require_owned(facts, partitions)
         old = old_offsets(facts, partitions, rules, now_ms=now_ms)
-        problem, state = to_problem(facts, partitions, rules, state, now_ms=now_ms)
+        problem, state = yield from posed(facts, partitions, rules, state, now_ms=now_ms)
         group = problem.group
         case = Case(
             facts=facts,
@@ -93,7 +110,7 @@ def decide(
             pinned=pinned(group, rules.guards.pin, facts.orders.pinned if facts.orders is not None else {}),
             old=old,
             why_old=why_old(partitions, rules, now_ms=now_ms) if old.any() else None,
-            lag_s=behind_s(group, partitions),
+            partitions=partitions,
             published=published,
             now_ms=now_ms,
         )

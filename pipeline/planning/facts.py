@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from assignor.model.arrays import Bools, Floats, Int64s
+from assignor.model.topics import Topics
 from assignor.protocol.commands import Orders
 from assignor.protocol.migration import Migration
 from pipeline.lag.lag import OffsetReset
@@ -123,6 +124,8 @@ class PartitionFacts:
     """Least lag at a commit between the two."""
     incomparable: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     """The commit was made in another topic of the same name; empty for none."""
+    topics: Topics | None = None
+    """These topics as the assignor takes them, if somebody has them already; of all their partitions."""
     unanswered: Sequence[str | None] = ()
     """Why the newest question about the log offsets had no answer, so that they are earlier ones; empty for none."""
 

@@ -1,11 +1,12 @@
 """Plan: the tables to one decision for each group.
 
 Everything is Arrow, and runs in Spark's tasks, each with a share of the groups. One group's decision is
-`pipeline.planning.decide.decide`; this module only brings tables to it and rows back.
+`pipeline.planning.decide.deciding`; this module only brings tables to it and rows back.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -15,10 +16,12 @@ from pyspark.sql import types as t
 from assignor.protocol.migration import Migration
 from pipeline.config.model import GuardsConfig, PlanConfig
 from pipeline.planning import reasons
-from pipeline.planning.decide import decide
+from pipeline.planning.asking import answered
+from pipeline.planning.decide import deciding
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.guards import Guards
 from pipeline.planning.memory import PlanMemory
+from pipeline.planning.problem.evidence import Evidence, EvidenceAsked, evidence
 from pipeline.planning.rows.facts_of_rows import group_facts
 from pipeline.planning.rows.partitions import GroupPartitions
 from pipeline.planning.rows.row_of_decision import to_row
@@ -39,6 +42,8 @@ _RATES = t.ArrayType(
     )
 )
 _LATER = {"cluster", "recorded_at"}
+_TOGETHER = 256
+"""Groups whose evidence is looked at together: with more of them there is nothing to gain, and arrays grow."""
 _NO_GROUP: Mapping[str, Any] = dict.fromkeys(
     (
         "group_type",
@@ -140,16 +145,14 @@ def make_plans(
         memory: Of the decisions before.
     """
     partitions = GroupPartitions(stored.topic_offsets, stored.lags)
-    rows = [
-        to_row(
-            row["group_id"],
-            _decide(row, partitions, settings, memory),
-            at_ms=settings.at_ms,
-            batch_id=settings.batch_id,
-        )
-        for row in _group_rows(stored, frozenset(wanted))
+    rows = list(_group_rows(stored, frozenset(wanted)))
+    shares = [rows[begin : begin + _TOGETHER] for begin in range(0, len(rows), _TOGETHER)]
+    decided = [
+        to_row(row["group_id"], decision, at_ms=settings.at_ms, batch_id=settings.batch_id)
+        for share in shares
+        for row, decision in zip(share, _decided(share, partitions, settings, memory), strict=True)
     ]
-    return pa.Table.from_pylist(rows, schema=DECIDED_ARROW)
+    return pa.Table.from_pylist(decided, schema=DECIDED_ARROW)
 
 
 def abstain(wanted: Collection[str], settings: PlanSettings, memory: PlanMemory, *, reason: str) -> pa.Table:
@@ -203,9 +206,17 @@ def _by_group(rows: pa.Table) -> Mapping[str, list[dict[str, Any]]]:
     return found
 
 
-def _decide(
+def _decided(
+    rows: Sequence[Mapping[str, Any]], partitions: GroupPartitions, settings: PlanSettings, memory: PlanMemory
+) -> list[Decision]:
+    """The decision about each group; what they ask of commits is answered for all of them together."""
+    asking = [_deciding(row, partitions, settings, memory) for row in rows]
+    return answered(asking, partial(evidence, now_ms=settings.now_ms))
+
+
+def _deciding(
     row: Mapping[str, Any], partitions: GroupPartitions, settings: PlanSettings, memory: PlanMemory
-) -> Decision:
+) -> Generator[EvidenceAsked, Evidence, Decision]:
     group_id = row["group_id"]
     rules, before = _rules(group_id, settings), from_json(memory.states.get(group_id))
     try:
@@ -217,14 +228,9 @@ def _decide(
             held=settings.held,
             at_ms=settings.at_ms,
         )
-        return decide(
-            group,
-            _subscribed(group, partitions),
-            rules,
-            memory.published.get(group_id),
-            before,
-            now_ms=settings.now_ms,
-        )
+        found = _subscribed(group, partitions)
+        published = memory.published.get(group_id)
+        return (yield from deciding(group, found, rules, published, before, now_ms=settings.now_ms))
     except Exception as error:  # noqa: BLE001 - a fault that one group brings to light must not stop all others
         return _abstained(rules, before, reasons.planning_failed(error))
 

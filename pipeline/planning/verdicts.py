@@ -9,6 +9,7 @@ from pipeline.planning.effect.witnesses import is_needless
 from pipeline.planning.guards import Proposal, guard_against
 from pipeline.planning.life import answers
 from pipeline.planning.life.next_state import on_confirmed
+from pipeline.planning.problem.behind import behind_s
 from pipeline.planning.problem.case import Case
 from pipeline.planning.problem.improvement import NEVER_DRAINS, gain, headroom_lost
 from pipeline.planning.problem.steps import evens_counts, moves_of
@@ -107,7 +108,7 @@ def _guard(case: Case, state: GroupState, target: Target) -> str | None:
         evens_counts=better > NEVER_DRAINS
         and evens_counts(group, target.assignment.member, case.rules.options),
         lag=int(case.seen.backlog.sum()),
-        lag_s=case.lag_s,
+        lag_s=behind_s(case.group, case.partitions),
         headroom_lost=headroom_lost(group, group.owner, target.assignment.member),
     )
     why = waiting.why_waits(plan, case.seen)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from assignor.model.arrays import Bools, Floats
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
-from pipeline.planning.facts import GroupFacts, Rules
+from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.problem.capacity import Belief
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.record import to_sent, to_target
@@ -39,8 +39,7 @@ class Case:
     """P entries: see `eligibility.old_offsets`."""
     why_old: str | None
     """See `eligibility.why_old`."""
-    lag_s: float
-    """See `behind.behind_s`."""
+    partitions: PartitionFacts
     published: Published | None
     now_ms: int
 

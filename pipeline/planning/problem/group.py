@@ -2,24 +2,25 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain, pairwise
+from functools import partial
 
 import numpy as np
 
 from assignor.errors import AbstainError
 from assignor.model.arrays import Floats, Int64s
 from assignor.model.group import Group
-from assignor.model.members import Member, build_group
+from assignor.model.members import Member, build_group, claims_of
 from assignor.model.topics import Topics
 from assignor.protocol.ranges import parse_ranges
-from pipeline.lag.lag import UNKNOWN, assignor_lag
+from pipeline.lag.lag import UNKNOWN
 from pipeline.planning import reasons
-from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
-from pipeline.planning.problem.backlog import backlog
+from pipeline.planning.asking import answered
+from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.problem.capacity import Belief, believed, identities, is_given_up, learned
-from pipeline.planning.problem.load import Before, member_loads
+from pipeline.planning.problem.evidence import Evidence, EvidenceAsked, evidence
+from pipeline.planning.problem.load import Before, Load
 from pipeline.planning.problem.work import in_work, record_costs, shown_in_work
 from pipeline.planning.state import GroupState, PlanState
 
@@ -45,7 +46,18 @@ class Problem:
 def to_problem(
     facts: GroupFacts, partitions: PartitionFacts, rules: Rules, state: GroupState, *, now_ms: int
 ) -> tuple[Problem, GroupState]:
+    """See `posed`; the evidence is that of this group alone."""
+    asking = posed(facts, partitions, rules, state, now_ms=now_ms)
+    return answered([asking], partial(evidence, now_ms=now_ms))[0]
+
+
+def posed(
+    facts: GroupFacts, partitions: PartitionFacts, rules: Rules, state: GroupState, *, now_ms: int
+) -> Generator[EvidenceAsked, Evidence, tuple[Problem, GroupState]]:
     """The array form of the group: what each member was given in its generation is what it owns.
+
+    Yields:
+        The question for the evidence, once.
 
     Returns:
         The problem, and the state with what members have shown by now.
@@ -53,20 +65,20 @@ def to_problem(
     Raises:
         AbstainError: A topic's partition numbers are not contiguous, or a lag is unknown.
     """
-    topics, lag = _topics(partitions), _lag(partitions, rules)
-    behind = backlog(partitions, lag)
-    names = identities(facts.members)
-    held = _held(facts.members, topics, topics.index())
-    before = _before(facts, names, rules, state, now_ms=now_ms)
-    loads = {
-        name: replace(load, held=member.assigned)
-        for name, load, member in zip(
-            names,
-            member_loads(partitions, held, lag, behind, before, now_ms=now_ms),
-            facts.members,
-            strict=True,
-        )
-    }
+    topics, names = _topics(partitions), identities(facts.members)
+    generation = facts.generation if facts.generation is not None else -1
+    claims = claims_of(
+        topics, [member.assigned for member in facts.members], [generation] * len(facts.members)
+    )
+    held = claims.of_each(len(facts.members))
+    found = yield EvidenceAsked(
+        partitions=partitions,
+        auto_offset_reset=rules.auto_offset_reset,
+        held=held,
+        before=_before(facts, names, rules, state, now_ms=now_ms),
+    )
+    _require_known(found.lag, partitions)
+    behind, loads = found.backlog, dict(zip(names, found.loads, strict=True))
     rates = learned(state.rates, loads, now_ms=now_ms)
     arriving = np.fmax(partitions.arrival_rate, 0.0)
     cost = record_costs([rates[name] for name in names], topics, arriving)
@@ -82,7 +94,8 @@ def to_problem(
     problem = Problem(
         group=build_group(
             topics=topics,
-            members=_members(facts, beliefs),
+            members=_members(facts, generation, beliefs),
+            claims=claims,
             lag=np.rint(behind * weight).astype(np.int64),
             rate=arriving * weight,
         ),
@@ -94,13 +107,15 @@ def to_problem(
             for name, load in loads.items()
             if load.stands_still and not is_given_up(rates[name], now_ms=now_ms)
         ),
-        resumed=frozenset(
-            id_of[name]
-            for name, load in loads.items()
-            if not load.stands_still and name in state.rates and state.rates[name].still_since_ms
-        ),
+        resumed=frozenset(id_of[name] for name in _resumed(loads, state)),
     )
     return problem, replace(state, rates=rates)
+
+
+def _resumed(loads: Mapping[str, Load], state: GroupState) -> Iterator[str]:
+    for name, load in loads.items():
+        if not load.stands_still and name in state.rates and state.rates[name].still_since_ms:
+            yield name
 
 
 def _before(
@@ -116,19 +131,20 @@ def _before(
             is_settled=member.member_id not in unsettled,
             calm_s=math.nan if rate is None or rate.calm_s is None else rate.calm_s,
             committed_ms=rate.committed_ms if rate is not None else 0,
+            held=member.assigned,
         )
         for member, at_ms, rate in zip(facts.members, changed_ms, known, strict=True)
     ]
 
 
-def _members(facts: GroupFacts, beliefs: Sequence[Belief] | None) -> list[Member]:
+def _members(facts: GroupFacts, generation: int, beliefs: Sequence[Belief] | None) -> list[Member]:
     return [
         Member(
             member_id=member.member_id,
             instance_id=member.instance_id,
             topics=member.topics,
             owned=member.assigned,
-            generation=facts.generation if facts.generation is not None else -1,
+            generation=generation,
             capacity=beliefs[number].capacity if beliefs is not None else None,
         )
         for number, member in enumerate(facts.members)
@@ -174,33 +190,14 @@ def _unsettled(facts: GroupFacts, rules: Rules, state: GroupState, *, now_ms: in
 
 
 def _topics(partitions: PartitionFacts) -> Topics:
-    topics = Topics.of(Counter(partitions.topic))
+    topics = partitions.topics or Topics.of(Counter(partitions.topic))
     if not np.array_equal(topics.number_of, partitions.partition):
         first = int((topics.number_of != partitions.partition).argmax())
         raise AbstainError(reasons.partitions_not_contiguous(partitions.topic[first]))
     return topics
 
 
-def _lag(partitions: PartitionFacts, rules: Rules) -> Int64s:
-    lag = assignor_lag(
-        partitions.committed, partitions.log_start, partitions.log_end, rules.auto_offset_reset
-    )
+def _require_known(lag: Int64s, partitions: PartitionFacts) -> None:
     if (lag == UNKNOWN).any():
         first = int((lag == UNKNOWN).argmax())
         raise AbstainError(reasons.lag_unknown(f"{partitions.topic[first]}-{partitions.partition[first]}"))
-    return lag
-
-
-def _held(members: Sequence[MemberFacts], topics: Topics, index: Mapping[str, int]) -> list[Int64s]:
-    """Indices of each member's partitions; those that do not exist are left out."""
-    # All members in one pass: there are thousands of groups, and a call of numpy costs as much as a small member.
-    named = [
-        (index.get(topic, -1), numbers) for member in members for topic, numbers in member.assigned.items()
-    ]
-    lengths = [len(numbers) for _, numbers in named]
-    topic = np.repeat(np.array([of_topic for of_topic, _ in named], np.int64), lengths)
-    number = np.fromiter(chain.from_iterable(numbers for _, numbers in named), np.int64, len(topic))
-    indices = topics.partition_indices(topic, number)
-    ends = list(accumulate(sum(map(len, member.assigned.values())) for member in members))
-    own = [indices[begin:end] for begin, end in pairwise([0, *ends])]
-    return own if (indices >= 0).all() else [some[some >= 0] for some in own]

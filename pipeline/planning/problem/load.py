@@ -76,6 +76,8 @@ class Before:
     """How far behind it usually is at its commits, seconds of arrivals; nan for a new one."""
     committed_ms: int
     """Its newest commit that the decision before saw, by the coordinator's clock; 0 for none."""
+    held: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """See `Load.held`."""
 
 
 def member_loads(
@@ -87,7 +89,7 @@ def member_loads(
     *,
     now_ms: int,
 ) -> list[Load]:
-    """What each member does now, in the order of `held`.
+    """What each member does now, in the order of `held`; members may be those of several groups.
 
     Args:
         partitions: See `facts`.
@@ -119,6 +121,7 @@ def member_loads(
             stands_still=is_still,
             level_s=level_s,
             committed_ms=commit_ms,
+            held=one.held,
         )
         for rate, records, one, shows, at_ms, is_still, level_s, commit_ms in zip(
             sums.of(drained).tolist(),

@@ -4,7 +4,7 @@ Both tables are sorted and joined once. There are thousands of groups, and most 
 they read: what they read is a slice of the result.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from assignor.model.arrays import Int64s
 from assignor.model.java_order import java_order
+from assignor.model.topics import Topics
 from pipeline.lag.columns import floats, int64s, millis
 from pipeline.lag.lag import UNKNOWN, lag
 from pipeline.lag.readable import readable_end
@@ -40,6 +41,7 @@ class GroupPartitions:
         self._logs = _Logs(topic_offsets)
         self._commits = _Commits(lags, self._logs)
         self._joined = _joined(self._logs, self._commits)
+        self._topics: dict[tuple[str, ...], Topics] = {}
 
     def of(self, group_id: str, topics: Iterable[str]) -> PartitionFacts:
         """Return the partitions of the group's subscribed topics that exist."""
@@ -48,9 +50,18 @@ class GroupPartitions:
         columns = {name: values[found] for name, values in self._joined.items()}
         return PartitionFacts(
             topic=[name for name, begin, end in places for _ in range(begin, end)],
+            topics=self._topics_at(places),
             unanswered=columns.pop("unanswered").tolist(),
             **columns,
         )
+
+    def _topics_at(self, places: Sequence[tuple[str, int, int]]) -> Topics:
+        """The topics at these places; many groups read the same ones."""
+        names = tuple(name for name, _, _ in places)
+        if names not in self._topics:
+            counts = np.array([end - begin for _, begin, end in places], np.int64)
+            self._topics[names] = Topics(names=names, counts=counts)
+        return self._topics[names]
 
 
 def _joined(logs: "_Logs", commits: "_Commits") -> dict[str, Any]:
@@ -77,7 +88,7 @@ def _joined(logs: "_Logs", commits: "_Commits") -> dict[str, Any]:
         incomparable=_appended(commits.incomparable, n, False),
     )
     whole = up_to_readable(whole, logs.readable[row], logs.last_stable[row])
-    names = (name for name in PartitionFacts.__slots__ if name != "topic")
+    names = (name for name in PartitionFacts.__slots__ if name not in {"topic", "topics"})
     return {name: getattr(whole, name) for name in names} | {"unanswered": logs.error[row]}
 
 

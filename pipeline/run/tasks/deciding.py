@@ -4,8 +4,10 @@ A task reads the rows of its groups itself. To bring them there by Spark's joins
 ten groups take ten times as long as deciding.
 """
 
+import gc
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -90,4 +92,20 @@ class DecidingTask:
             moved=handed_over(acks, groups),
             orders=orders,
         )
-        return plan.make_plans(stored, group_ids, self.settings, memory)
+        with _collections_off():
+            return plan.make_plans(stored, group_ids, self.settings, memory)
+
+
+@contextmanager
+def _collections_off() -> Iterator[None]:
+    """Without garbage collections: decisions stay until the last one is made, and there are no cycles among them.
+
+    Collections would look through all of them again and again, which takes a twelfth of the time.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -10,7 +10,7 @@ import numpy as np
 from assignor.model.arrays import Int64s
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning.facts import PartitionFacts
-from pipeline.planning.problem import group
+from pipeline.planning.problem import evidence
 from pipeline.planning.problem.load import Before, Load, member_loads
 
 
@@ -18,8 +18,8 @@ from pipeline.planning.problem.load import Before, Load, member_loads
 def raw_lag() -> Iterator[None]:
     """Lag between two commits is taken for a backlog, and what is drained with it for a speed."""
     with (
-        mock.patch.object(group, "backlog", _all_lag),
-        mock.patch.object(group, "member_loads", _loads_by_raw_lag),
+        mock.patch.object(evidence, "backlog", _all_lag),
+        mock.patch.object(evidence, "member_loads", _loads_by_raw_lag),
     ):
         yield
 

@@ -359,7 +359,7 @@ def test_unequal_subscriptions_are_refused_by_the_constrained_strategy_with_a_wa
         **{
             name: np.append(getattr(lags, name), getattr(lags, name)[:1])
             for name in PartitionFacts.__slots__
-            if name not in {"topic", "incomparable", "unanswered"}
+            if name not in {"topic", "topics", "incomparable", "unanswered"}
         },
     )
 

@@ -56,7 +56,7 @@ def case_of(
         pinned=free,
         old=free,
         why_old=None,
-        lag_s=0.0,
+        partitions=lags,
         published=None,
         now_ms=now_ms,
     )

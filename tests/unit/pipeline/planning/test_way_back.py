@@ -1,5 +1,6 @@
 """Partitions go back to where they were before plans, once nothing has been behind for five minutes."""
 
+from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,8 @@ from assignor.protocol.commands import Approval
 from assignor.protocol.ranges import format_ranges, parse_ranges
 from pipeline.planning import decide, reasons
 from pipeline.planning.facts import AckFacts
-from pipeline.planning.problem.group import Problem, to_problem
+from pipeline.planning.problem.evidence import Evidence, EvidenceAsked
+from pipeline.planning.problem.group import Problem, posed
 from pipeline.planning.state import GroupState
 from pipeline.planning.values import Decision
 from tests.support.planning.facts import NO_GUARDS, RULES
@@ -154,11 +156,11 @@ def test_pinned_partition_does_not_return() -> None:
 def test_member_that_stands_still_gives_nothing_back(standing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     group = after_the_burst()
 
-    def in_outage(*given: Any, now_ms: int) -> tuple[Problem, GroupState]:
-        problem, state = to_problem(*given, now_ms=now_ms)
+    def in_outage(*given: Any, now_ms: int) -> Generator[EvidenceAsked, Evidence, tuple[Problem, GroupState]]:
+        problem, state = yield from posed(*given, now_ms=now_ms)
         return replace(problem, standing=frozenset(standing)), state
 
-    monkeypatch.setattr(decide, "to_problem", in_outage)
+    monkeypatch.setattr(decide, "posed", in_outage)
     givers = {str(move.from_member) for _ in range(10) for move in group.decide(after_s=60).moves}
 
     assert givers == {"b", "c"} - set(standing)
