@@ -28,18 +28,20 @@ from tests.support.waiting import wait_until
 _FOLDER = Path(".lagwise/demo")
 _ENDED_WITHIN_S = 120.0
 _SHOWN_WITHIN_S = 60.0
+_AHEAD_WITHIN_S = 120.0
 
 
-def _in_java() -> list[str]:
+def _compiled() -> list[str]:
     try:
         find_tool("javac")
     except MissingDependencyError:
         return []
-    return ["invoicing"]
+    return ["refunds", "invoicing"]
 
 
-_IN_JAVA = _in_java()
-"""The group that is there where a JDK is."""
+_COMPILED = _compiled()
+"""Groups that follow where a JDK is: through the broker, and in Java."""
+_BY_BROKER = _COMPILED[:1]
 
 
 class Ended(NamedTuple):
@@ -85,9 +87,14 @@ def _read_until(process: "subprocess.Popen[str]", *starts: str) -> list[str]:
     raise AssertionError(f"ended before {left}: {lines}, {process.stderr and process.stderr.read()}")
 
 
+def _address(said: list[str]) -> str:
+    (url,) = (line.split()[1] for line in said if line.startswith("page: "))
+    return url
+
+
 def _shown(said: list[str]) -> dict[str, Any]:
     """What is answered at the address that the demo has told, as soon as it is up to date and has lag."""
-    (url,) = (line.split()[1] for line in said if line.startswith("page: "))
+    url = _address(said)
     found: dict[str, Any] = {}
 
     def has_live_lag() -> bool:
@@ -144,14 +151,44 @@ def _lag_by_group(lags: pa.Table) -> dict[str, int]:
     return {row["group_id"]: row["lag_sum"] for row in sums}
 
 
+def _outcomes(place: Path, group: str) -> list[dict[str, Any]]:
+    """What the tables say about the plans of a group."""
+    tables = Tables(str(place / _FOLDER / "tables"))
+    plans = tables.read("recommendations", columns=["group_id", "plan"], where=pc.field("group_id") == group)
+    return [plan for plan in plans["plan"].to_pylist() if plan]
+
+
+def _has_applied(place: Path, group: str) -> bool:
+    return any(
+        one["status"] == "applied" and one["moves_made"] == one["moves"] > 0
+        for one in _outcomes(place, group)
+    )
+
+
+def _is_ahead(url: str, group: str, control: str) -> bool:
+    """Whether the page shows less than half of the lag of its control group."""
+    shown = json.loads(get(f"{url}/api/v1/groups").text)["groups"]
+    lags = {row["group_id"]: row["lag"] for row in shown if row["lag"] is not None}
+    return {group, control} <= lags.keys() and 2 * lags[group] < lags[control]
+
+
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
-    """A demo that was ended by Ctrl-C as soon as its first followers had taken a plan over."""
+    """A demo that was ended by Ctrl-C as soon as its first followers had taken a plan over, and it helped one."""
     place = tmp_path_factory.mktemp("demo")
     with _demo(place, "--json", "summary.json", "--keep") as demo:
         said = _read_until(demo, "batch 0")
         shown = _shown(said)
-        said += _read_until(demo, *(f"{group}: moved" for group in ("billing", *_IN_JAVA)))
+        said += _read_until(demo, *(f"{group}: moved" for group in ("billing", *_COMPILED)))
+        for group in _BY_BROKER:
+            wait_until(
+                lambda group=group: (
+                    _is_ahead(_address(said), group, f"{group}-plain") and _has_applied(place, group)
+                ),
+                what=f"{group} with an applied plan and less lag than its control group",
+                within_s=_AHEAD_WITHIN_S,
+                every_s=1.0,
+            )
         processes = _descendants(demo.pid)
         demo.send_signal(signal.SIGINT)
         rest, errors = demo.communicate(timeout=_ENDED_WITHIN_S)
@@ -182,7 +219,7 @@ def test_summary_is_what_tables_and_control_topic_hold(ended: Ended) -> None:
     assert summary == {
         "batches": pc.max(lags["batch_id"]).as_py() + 1,
         "batch_seconds_p50": summary["batch_seconds_p50"],
-        "groups": 7 + len(_IN_JAVA),
+        "groups": 7 + len(_COMPILED) + len(_BY_BROKER),
         "partitions": lags.num_rows,
         "total_lag": pc.sum(lags["lag"]).as_py(),
         "published": len(made),
@@ -199,12 +236,12 @@ def test_summary_is_what_tables_and_control_topic_hold(ended: Ended) -> None:
     assert [one["group_id"] for one in summary["by_group"] if one["follows"]] == [
         "billing",
         "shipping",
-        *_IN_JAVA,
+        *_COMPILED,
     ]
     assert summary["batch_seconds_p50"] > 0
     published = _published(ended.place, summary["control_topic"])
     assert published == {(plan["group_id"], plan["epoch"]) for plan in made}
-    assert "billing" in {group for group, _ in published}
+    assert {"billing", *_BY_BROKER} <= {group for group, _ in published}
     assert not any(group.endswith("-plain") for group, _ in published)
 
 
@@ -214,10 +251,30 @@ def test_followers_take_a_plan_over_and_the_page_shows_it(ended: Ended) -> None:
     assert results["billing-plain"]["moves"] == 0
     assert re.search(r"billing: publish epoch \d{10}\b", ended.said)
     assert re.search(r"^billing-plain +no +", ended.said, re.MULTILINE)
-    assert all(results[group]["moves"] >= 1 for group in _IN_JAVA)
+    assert all(results[group]["moves"] >= 1 for group in _COMPILED)
     page = ended.place / ".lagwise" / "lagwise-demo.html"
     assert f"lag over time: {page}" in ended.said
     assert "billing (follows)" in page.read_text()
+
+
+@pytest.mark.skipif(not _BY_BROKER, reason="no JDK to compile the broker's assignor with")
+def test_broker_applies_the_plans_of_the_kip_848_group_and_it_has_less_lag_than_its_control_group(
+    ended: Ended,
+) -> None:
+    tables = Tables(str(ended.place / _FOLDER / "tables"))
+    groups = tables.read("consumer_groups", columns=["group_id", "group_type", "assignor"]).to_pylist()
+    plans = tables.read("recommendations", columns=["group_id", "decision"]).to_pylist()
+    results = {one["group_id"]: one for one in ended.summary["by_group"]}
+
+    assert {one["group_id"]: one["assignor"] for one in groups if one["group_type"] == "consumer"} == {
+        "fraud": "uniform",
+        "refunds": "lagwise",
+        "refunds-plain": "uniform",
+    }
+    assert _has_applied(ended.place, "refunds")
+    assert {plan["decision"] for plan in plans if plan["group_id"] == "refunds-plain"} >= {"dry_run"}
+    assert results["refunds"]["lag_at_end"] < results["refunds-plain"]["lag_at_end"]
+    assert results["refunds-plain"]["moves"] == 0
 
 
 def test_time_is_up_so_long_after_the_first_batch_and_without_a_jdk_no_group_is_in_java(
@@ -232,11 +289,12 @@ def test_time_is_up_so_long_after_the_first_batch_and_without_a_jdk_no_group_is_
         rest, errors = demo.communicate(timeout=_ENDED_WITHIN_S)
 
     assert (demo.returncode, errors) == (0, "")
-    missing = [line for line in said if "in Java" in line]
-    assert missing == [
-        f"no group in Java: {program} is a Java without javac, which builds lagwise's jar for consumers: install a JDK 17, on Debian and Ubuntu with sudo apt-get install openjdk-17-jdk-headless\n"
+    why = f"{program} is a Java without javac, which builds lagwise's jars: install a JDK 17, on Debian and Ubuntu with sudo apt-get install openjdk-17-jdk-headless"
+    assert [line for line in said if line.startswith(("no group", "no KIP"))] == [
+        f"no KIP-848 group that follows: {why}\n",
+        f"no group in Java: {why}\n",
     ]
-    assert "invoicing" not in rest
+    assert not re.search("invoicing|refunds", rest)
     # How many of the groups the first batch has found depends on how far it got.
     assert re.search(r"^\d groups on \d+ partitions, ", rest, re.MULTILINE)
     assert not (tmp_path / _FOLDER).exists()

@@ -128,7 +128,9 @@ def test_stop_lets_the_broker_shut_down_cleanly(tmp_path: Path) -> None:
         assert (tmp_path / "kafka" / ".kafka_cleanshutdown").is_file()
 
 
-def test_port_that_was_taken_meanwhile_is_chosen_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_port_that_was_taken_meanwhile_is_chosen_again_and_properties_have_the_new_address(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     free = embedded.free_port
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
@@ -137,8 +139,10 @@ def test_port_that_was_taken_meanwhile_is_chosen_again(monkeypatch: pytest.Monke
             embedded, "free_port", lambda avoid=frozenset(): next(offers, None) or free(avoid)
         )
 
-        with small_broker() as broker:
+        with EmbeddedBroker(data_dir=tmp_path, properties=SMALL, own_address=("reader.servers",)) as broker:
             assert not broker.bootstrap_servers.endswith(f":{taken}")
+            written = (tmp_path / "server.properties").read_text(encoding="utf-8").splitlines()
+            assert f"reader.servers={broker.bootstrap_servers}" in written
 
 
 def test_given_port_that_is_taken_is_an_error_with_the_reason(tmp_path: Path) -> None:

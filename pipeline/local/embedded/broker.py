@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import final
@@ -30,8 +30,10 @@ class EmbeddedBroker(KafkaNode):
         data_dir: Path | None = None,
         port: int | None = None,
         properties: Mapping[str, str] | None = None,
+        own_address: Collection[str] = (),
         report: Callable[[str], None] | None = None,
         archive: Path | None = None,
+        class_path: Sequence[Path] = (),
     ) -> None:
         """Prepare the broker without starting it.
 
@@ -40,16 +42,24 @@ class EmbeddedBroker(KafkaNode):
                 is removed on exit.
             port: Port of the broker; by default a free one, which is chosen at the first start and kept.
             properties: Server properties that override those of `server_properties`.
+            own_address: Names of further properties, whose value is the broker's own `bootstrap_servers`.
             report: Called with a line about each download.
             archive: File for a class data archive, which the broker writes when it exits.
+            class_path: Jars in addition to Kafka's, such as those of classes that `properties` names.
         """
         folder = (data_dir or Path(tempfile.mkdtemp(prefix="lagwise-broker-"))).resolve()
         super().__init__(
-            name="the embedded broker", data_dir=folder, heap_mb=_HEAP_MB, report=report, archive=archive
+            name="the embedded broker",
+            data_dir=folder,
+            heap_mb=_HEAP_MB,
+            report=report,
+            archive=archive,
+            class_path=class_path,
         )
         self._temporary = data_dir is None
         self._port = port
         self._properties = dict(properties or {})
+        self._own_address = tuple(own_address)
 
     def __enter__(self) -> "EmbeddedBroker":
         try:
@@ -109,7 +119,7 @@ class EmbeddedBroker(KafkaNode):
             data_dir=self.data_dir,
             port=port,
             controller_port=free_port(avoid=frozenset({port})),
-            overrides=self._properties,
+            overrides={**self._properties, **dict.fromkeys(self._own_address, f"{HOST}:{port}")},
         )
         self._prepare(properties, cluster_id=new_cluster_id())
         self._launch()

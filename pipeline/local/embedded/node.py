@@ -17,7 +17,7 @@ import sys
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pipeline.errors import BrokerUnavailableError
@@ -52,6 +52,7 @@ class KafkaNode(ABC):
         heap_mb: int,
         report: Callable[[str], None] | None,
         archive: Path | None = None,
+        class_path: Sequence[Path] = (),
     ) -> None:
         """Prepare the node without starting it.
 
@@ -62,12 +63,14 @@ class KafkaNode(ABC):
             report: Called with a line about each download.
             archive: File for a class data archive, which the node writes when it exits; by default it uses an
                 existing archive.
+            class_path: Jars in addition to Kafka's.
         """
         self.data_dir = data_dir
         self._name = name
         self._heap_mb = heap_mb
         self._report = report
         self._archive = archive
+        self._class_path = tuple(class_path)
         self._watchdog: subprocess.Popen[str] | None = None
         self._pid: int | None = None
 
@@ -189,7 +192,8 @@ class KafkaNode(ABC):
     def _java(self, *, archive: Path | None = None) -> list[str]:
         jars = resolve(KAFKA, report=self._report)
         shared = class_data.make(archive) if archive else class_data.use(class_data.archive("kafka", jars))
-        class_path = os.pathsep.join(map(str, jars))
+        # Last, since an archive is used with any class path that begins with its own.
+        class_path = os.pathsep.join(map(str, (*jars, *self._class_path)))
         return [str(find_java()), f"-Xmx{self._heap_mb}m", "-XX:+UseSerialGC", *shared, "-cp", class_path]
 
     def _format(self, cluster_id: str) -> None:

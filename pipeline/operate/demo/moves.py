@@ -1,7 +1,8 @@
 """Partitions that plans have moved, according to the acknowledgements of following members.
 
 Members that hand over within a generation acknowledge each partition. Members whose leader assigns the plan acknowledge
-the plan as a whole, which has the moves.
+the plan as a whole, which has the moves. Members of KIP-848 groups acknowledge nothing: the group's own records, which
+are in the tables, have the new owners.
 """
 
 import re
@@ -19,6 +20,8 @@ from assignor.protocol.acks import AnyAck, Applied, Release, Taken
 from assignor.protocol.control import ControlRecord
 from pipeline import clock
 from pipeline.config.model import ControlConfig
+from pipeline.operate.demo.snapshot import Owners, Snapshot
+from pipeline.planning.life.pokes import is_for_broker
 
 _AT_ONCE = 500
 _BROKERS_SUFFIX = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -41,7 +44,7 @@ class Move:
     to_client: str
     """Client id."""
     at: datetime
-    """When the new owner took it, by its own clock."""
+    """When the new owner took it, by its own clock. Of a KIP-848 group: time of the first batch that saw it there."""
 
 
 class Moves:
@@ -54,12 +57,46 @@ class Moves:
         self._hands_over: set[str] = set()
         self._applied: dict[tuple[str, int, str], Applied] = {}
         self._counted: set[tuple[str, int, str]] = set()
+        self._by_broker: dict[str, ControlRecord] = {}
+        self._made: set[tuple[str, int, str, int]] = set()
 
     def feed(self, acks: Iterable[AnyAck], plans: Iterable[ControlRecord] = ()) -> tuple[Move, ...]:
         """Moves that these acknowledgements or plans complete."""
-        self._plans.update({(plan.group, plan.epoch): plan for plan in plans})
+        for plan in plans:
+            if is_for_broker(plan):
+                self._by_broker[plan.group] = plan
+            else:
+                self._plans[plan.group, plan.epoch] = plan
         handed_over = [move for ack in acks if (move := self._move(ack))]
         return (*handed_over, *self._explained())
+
+    def saw(self, snapshot: Snapshot) -> tuple[Move, ...]:
+        """Moves of the newest plans of KIP-848 groups whose partitions are first seen at their new owners."""
+        if snapshot.seen_at is None:
+            return ()
+        plans = self._by_broker.values()
+        return tuple(
+            move for plan in plans for move in self._arrived(plan, snapshot.owners, snapshot.seen_at)
+        )
+
+    def _arrived(self, plan: ControlRecord, owners: Owners, seen_at: datetime) -> Iterator[Move]:
+        # A KIP-848 member makes its id without its client id.
+        clients = {member_id: member.client for member_id, member in plan.members.items()}
+        for move in plan.moves:
+            owner = owners.get((plan.group, move.topic, move.partition))
+            key = (plan.group, plan.epoch, move.topic, move.partition)
+            if owner is None or owner != move.to_member or move.from_member is None or key in self._made:
+                continue
+            self._made.add(key)
+            yield Move(
+                group_id=plan.group,
+                epoch=plan.epoch,
+                topic=move.topic,
+                partition=move.partition,
+                from_client=clients.get(move.from_member, move.from_member),
+                to_client=clients.get(owner, owner),
+                at=seen_at,
+            )
 
     def _explained(self) -> Iterator[Move]:
         """Moves to members that have applied plans, in groups whose members do not hand over."""
@@ -129,6 +166,10 @@ class MovesReader:
                     else:
                         plans.append(control.decode(value))
         return self._moves.feed(received, plans)
+
+    def saw(self, snapshot: Snapshot) -> tuple[Move, ...]:
+        """Moves of KIP-848 groups that were made by this snapshot, and not by earlier ones."""
+        return self._moves.saw(snapshot)
 
     def close(self) -> None:
         """Disconnect."""

@@ -2,10 +2,11 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, suppress
 from datetime import datetime, timezone
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event
 
@@ -18,16 +19,17 @@ from pipeline.local.embedded.config import KAFKA
 from pipeline.local.jars import resolve, resolve_for_spark
 from pipeline.operate.background import in_background
 from pipeline.operate.demo import interruption
+from pipeline.operate.demo.broker import demo_broker
 from pipeline.operate.demo.engine import Engine
 from pipeline.operate.demo.folder import TEMPLATE, Folder
-from pipeline.operate.demo.moves import MovesReader
+from pipeline.operate.demo.moves import Move, MovesReader
 from pipeline.operate.demo.page import Page
-from pipeline.operate.demo.processes.java import make_jar
+from pipeline.operate.demo.processes.java import make_broker_jar, make_jar
 from pipeline.operate.demo.processes.launcher import Processes, create_stream_topics
 from pipeline.operate.demo.report import plot
 from pipeline.operate.demo.report.summary import Summary, summarise
 from pipeline.operate.demo.report.timeline import Timeline
-from pipeline.operate.demo.scenario import BESIDE, JAVA, PAIRED, Scenario
+from pipeline.operate.demo.scenario import BESIDE, JAVA, KIP848, PAIRED, Scenario
 from pipeline.operate.demo.snapshot import Snapshot, read_snapshot
 from pipeline.operate.demo.views.lines import Lines
 from pipeline.operate.demo.views.live import Screen
@@ -36,16 +38,10 @@ from pipeline.run.spark.session import PACKAGES
 from pipeline.tables.reading import Tables
 
 _LOOK_EVERY_S = 0.2
-_BROKER = {
-    # Each of them takes a task of each batch.
-    "offsets.topic.num.partitions": "4",
-    # Members that start at the same time join one generation instead of one each.
-    "group.initial.rebalance.delay.ms": "1000",
-}
-
+_PLAYED = (PAIRED, KIP848, JAVA, BESIDE)
 _ALL = Scenario(
-    topics=(*PAIRED.topics, *JAVA.topics, *BESIDE.topics),
-    groups=(*PAIRED.groups, *JAVA.groups, *BESIDE.groups),
+    topics=tuple(topic for one in _PLAYED for topic in one.topics),
+    groups=tuple(group for one in _PLAYED for group in one.groups),
 )
 
 
@@ -59,6 +55,7 @@ class DemoRun:
         self._seconds = seconds
         self._tables = Tables(str(folder.tables))
         self._bootstrap = ""
+        self._has_assignor = False
         self._plans_until: datetime | None = None
         self._batch_seconds: list[float] = []
         self._timeline = Timeline(_ALL, began_at=datetime.now(tz=timezone.utc))
@@ -75,22 +72,27 @@ class DemoRun:
         resolve(KAFKA, report=self._console.print)
         jars = resolve_for_spark(PACKAGES, report=self._console.print)
         with interruption.ended_by_signals(self._console.show_cursor) as asked, ExitStack() as cleanup:
-            broker = EmbeddedBroker(data_dir=self._folder.broker, properties=_BROKER)
-            cleanup.callback(broker.close)
+            closed_last = cleanup.enter_context(ExitStack())
             engine = Engine(load(TEMPLATE).spark, jars=jars)
             cleanup.callback(engine.close)
-            if self._has_started(broker, engine, asked):
+            broker = self._started(engine, asked, closed_last)
+            if broker:
                 self._play(broker, engine, asked, cleanup)
             with self._view.phase("ending"):
                 cleanup.close()
         return self._sum_up()
 
-    def _has_started(self, broker: EmbeddedBroker, engine: Engine, asked: Event) -> bool:
-        """Wait for Kafka and Spark; return whether they run, or a signal has come before."""
+    def _started(self, engine: Engine, asked: Event, cleanup: ExitStack) -> EmbeddedBroker | None:
+        """Wait for Kafka and Spark; return the broker, or None if a signal has come before."""
         with self._view.phase("starting Kafka and Spark (about 15 s)"):
-            for one in (in_background(broker.start), engine.session):
-                interruption.is_done(one, asked)
-        return not asked.is_set()
+            jar = self._made(in_background(make_broker_jar), asked, lacking="no KIP-848 group that follows")
+            self._has_assignor = jar is not None
+            broker = demo_broker(self._folder.broker, assignor=jar)
+            if not asked.is_set():
+                cleanup.callback(broker.close)
+                for one in (in_background(broker.start), engine.session):
+                    interruption.is_done(one, asked)
+        return None if asked.is_set() else broker
 
     def _play(self, broker: EmbeddedBroker, engine: Engine, asked: Event, cleanup: ExitStack) -> None:
         with self._view.phase("creating topics, starting producer and consumers"):
@@ -115,7 +117,7 @@ class DemoRun:
         cleanup.callback(engine.stop)
 
         def meanwhile() -> None:
-            self._show_moves(moves)
+            self._show_moves(moves.read())
             if page and (address := page.news()):
                 self._view.show_page(address)
             engine.check()
@@ -131,23 +133,33 @@ class DemoRun:
         if report is None:
             return
         with self._view.phase("starting groups that follow, and their control groups that do not"):
-            started.append(running.enter_context(closing(Processes(self._bootstrap, PAIRED))))
-            if self._has_made(jar, asked):
-                started.append(running.enter_context(closing(Processes(self._bootstrap, JAVA))))
+            started += [
+                running.enter_context(closing(Processes(self._bootstrap, scenario)))
+                for scenario in self._later(jar, asked)
+            ]
             self._timeline = Timeline(_ALL, began_at=datetime.now(tz=timezone.utc))
         until_s = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
         with self._view.open():
             while report:
-                self._show(report)
+                self._show_moves(moves.saw(self._show(report)))
                 report = _next(reports, asked, meanwhile, until_s=until_s)
 
-    def _has_made(self, jar: Future[None], asked: Event) -> bool:
-        """Wait for the jar of the group in Java; return whether it exists, or print what is missing."""
+    def _later(self, jar: Future[Path], asked: Event) -> Iterator[Scenario]:
+        """What is not there from the beginning."""
+        yield PAIRED
+        if self._has_assignor:
+            yield KIP848
+        if self._made(jar, asked, lacking="no group in Java"):
+            yield JAVA
+
+    def _made(self, jar: Future[Path], asked: Event, *, lacking: str) -> Path | None:
+        """Wait for a jar; return it, or None after a signal or if something is missing, which is printed."""
         try:
-            return interruption.is_done(jar, asked)
+            return jar.result() if interruption.is_done(jar, asked) else None
         except MissingDependencyError as error:
-            self._console.print(f"no group in Java: {error}", markup=False, emoji=False, soft_wrap=True)
-            return False
+            if not asked.is_set():
+                self._console.print(f"{lacking}: {error}", markup=False, emoji=False, soft_wrap=True)
+            return None
 
     def _page(self, cleanup: ExitStack) -> Page | None:
         """The page until the end of the demo; None, with a remark, if its packages are missing."""
@@ -157,17 +169,17 @@ class DemoRun:
             self._view.show_page(f"none; {error}")
             return None
 
-    def _show_moves(self, reader: MovesReader) -> None:
-        moves = reader.read()
+    def _show_moves(self, moves: tuple[Move, ...]) -> None:
         if moves:
             self._timeline.moved(moves)
             self._view.show_moves(moves)
 
-    def _show(self, report: Report) -> None:
+    def _show(self, report: Report) -> Snapshot:
         snapshot = read_snapshot(self._tables, plans_after=self._plans_until)
         self._plans_until = max((plan.created_at for plan in snapshot.plans), default=self._plans_until)
         self._timeline.saw(snapshot)
         self._view.show(report, snapshot)
+        return snapshot
 
     def _sum_up(self) -> Summary:
         final = Snapshot(groups=(), plans=(), seen_at=None)

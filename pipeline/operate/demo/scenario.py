@@ -6,6 +6,9 @@ shipping         roundrobin. One member is half as fast as the others, and falls
 shipping-plain   its control group: the same, but does not follow.
 search           cooperative-sticky, static members, even traffic: nothing to gain.
 fraud            KIP-848: the broker assigns, so plans are advice.
+refunds          KIP-848, one member is slow. Follows through the broker, whose assignor applies the plans; only where
+                 there is a JDK.
+refunds-plain    its control group: the same, but the broker assigns with Kafka's own assignor.
 invoicing        members in Java, one of them slow. Follows, with the assignor of lagwise; only where there is a JDK.
 export           uses assign(), so it has no members; too slow for its topic.
 
@@ -76,6 +79,11 @@ class Group:
     """Cause of its lag, for the title of its plot."""
     commit_s: float = 1.0
     """Seconds between two commits of a member."""
+
+    @property
+    def is_kip848(self) -> bool:
+        """Whether the broker assigns its partitions, so that it follows through the broker's assignor."""
+        return self.properties.get("group.protocol") == "consumer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +181,22 @@ JAVA = Scenario(
     ),
 )
 """Runs with `PAIRED`, without a control group, to save resources of the machine."""
+
+KIP848 = Scenario(
+    # Even traffic: which half of the partitions a member gets depends on its random id.
+    topics=(Topic(name="returns", partitions=6, records_per_s=240, skew=0.0, burst_s=20),),
+    groups=with_control(
+        Group(
+            group_id="refunds",
+            topics=("returns",),
+            speeds=(80, 320),
+            properties={"group.protocol": "consumer"},
+            follows=True,
+            note="KIP-848, one member is slow",
+        )
+    ),
+)
+"""Runs with `PAIRED`, on a broker with lagwise's assignor."""
 
 PAIRED = Scenario(
     topics=(

@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow.compute as pc
 
@@ -12,6 +12,7 @@ from pipeline.operate.statuses import rank
 from pipeline.tables.reading import Tables
 
 Row = Mapping[str, Any]
+Owners: TypeAlias = Mapping[tuple[str, str, int], str]
 
 _LAG = (
     *("group_id", "topic", "partition", "lag", "lag_at_commit", "committed_offset", "log_start_offset"),
@@ -103,6 +104,8 @@ class Snapshot:
     """Oldest first."""
     seen_at: datetime | None
     """Time of its batch; None before the first."""
+    owners: Owners = field(default_factory=dict)
+    """Member id by group, topic and partition; partitions without a known owner are missing."""
 
     @property
     def lag(self) -> int:
@@ -126,7 +129,16 @@ def read_snapshot(tables: Tables, *, plans_after: datetime | None) -> Snapshot:
     later = None if plans_after is None else pc.field("created_at") > plans_after
     plans = tables.read("recommendations", columns=_PLANS, where=later).to_pylist()
     seen_at = max((row["updated_at"] for row in lags), default=None)
-    return Snapshot(groups=_groups(groups, lags), plans=_plans(plans), seen_at=seen_at)
+    return Snapshot(
+        groups=_groups(groups, lags),
+        plans=_plans(plans),
+        seen_at=seen_at,
+        owners={
+            (row["group_id"], row["topic"], row["partition"]): row["member_id"]
+            for row in lags
+            if row["member_id"] is not None
+        },
+    )
 
 
 def _groups(groups: Sequence[Row], lags: Sequence[Row]) -> tuple[GroupView, ...]:

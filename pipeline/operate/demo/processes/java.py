@@ -1,9 +1,12 @@
-"""Groups with members in Java: their jar, and the command of their process."""
+"""What the demo compiles: groups with members in Java, with the command of their process, and the broker's assignor."""
 
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 from pipeline.errors import MissingDependencyError
 from pipeline.local.embedded.config import KAFKA
@@ -15,31 +18,70 @@ _ROOT = Path(__file__).parents[4]
 _BUILD = _ROOT / "deploy" / "java" / "build.py"
 _MEMBERS = _ROOT / "deploy" / "java" / "demo"
 _JAR = _ROOT / "build" / "lagwise-demo.jar"
+_BROKER_JAR = _ROOT / "build" / "lagwise-demo-broker.jar"
 
 
-def make_jar() -> None:
+def make_jar() -> Path:
     """Build the jar of a Java group like `make java`, unless it is newer than its sources.
+
+    Returns:
+        The jar.
 
     Raises:
         MissingDependencyError: A JDK, the sources or their dependencies are missing; the message is one line.
     """
+    _make(_JAR, more=(str(_MEMBERS),))
+    return _JAR
+
+
+def make_broker_jar() -> Path:
+    """Build the jar of the broker's assignor like `make broker-assignor`, unless it is newer than its sources.
+
+    It is compiled against the demo's own Kafka, which needs no download.
+
+    Returns:
+        The jar.
+
+    Raises:
+        MissingDependencyError: As `make_jar`.
+    """
+    kafka = os.pathsep.join(map(str, resolve(KAFKA)))
+    _make(_BROKER_JAR, options=("--broker-assignor",), environment={"KAFKA_BROKER": kafka})
+    return _BROKER_JAR
+
+
+def _make(
+    jar: Path,
+    *,
+    options: tuple[str, ...] = (),
+    more: tuple[str, ...] = (),
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     if not _BUILD.is_file():
         raise MissingDependencyError(f"there is no {_BUILD}: run it in a clone of the source")
-    # Even if the jar exists: one rule for whether there is a Java group.
+    # Even if the jar exists: one rule for whether there are groups that need it.
     find_tool("javac")
-    if _JAR.is_file() and _JAR.stat().st_mtime > _newest_source_s():
+    if jar.is_file() and jar.stat().st_mtime > _newest_source_s():
         return
     path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
-    made = subprocess.run(
-        [sys.executable, str(_BUILD), str(_JAR), str(_MEMBERS)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-    if made.returncode:
-        last = (made.stderr.strip() or "it gives no reason").splitlines()[-1]
-        raise MissingDependencyError(f"{_BUILD} made no jar: {last}")
+    try:
+        jar.parent.mkdir(exist_ok=True)
+        # Put in place as a whole: half a jar would be newer than its sources, too, and no broker starts with it.
+        with TemporaryDirectory(dir=jar.parent, prefix="partial-") as scratch:
+            partial = Path(scratch, jar.name)
+            made = subprocess.run(
+                [sys.executable, str(_BUILD), *options, str(partial), *more],
+                check=False,
+                capture_output=True,
+                text=True,
+                env={**os.environ, "PYTHONPATH": path, **environment},
+            )
+            if made.returncode:
+                last = (made.stderr.strip() or "it gives no reason").splitlines()[-1]
+                raise MissingDependencyError(f"{_BUILD} made no jar: {last}")
+            partial.replace(jar)
+    except OSError as error:
+        raise MissingDependencyError(f"{jar} cannot be written: {error.strerror}") from error
 
 
 def command(bootstrap: str, group: Group) -> list[str]:

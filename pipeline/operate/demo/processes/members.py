@@ -19,6 +19,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from assignor.clients.confluent import Follower, NotOwnedError
 from pipeline.operate.demo.processes.child import stop_with_parent
 from pipeline.operate.demo.scenario import CLUSTER, Group, Scenario
+from pipeline.planning import broker_reasons
 
 _ROUND_S = 0.2
 _CATCHES_UP_S = 1.0
@@ -95,7 +96,7 @@ def _consume(bootstrap: str, scenario: Scenario, number: int, stop: Event) -> No
 
 def _member(bootstrap: str, scenario: Scenario, group: Group, number: int) -> Following | Consumer:
     config = properties(bootstrap, group, number)
-    if group.follows:
+    if _follows_itself(group):
         return Following(config, group)
     consumer = Consumer(config)
     if group.subscribes:
@@ -118,12 +119,18 @@ def properties(bootstrap: str, group: Group, number: int) -> dict[str, Any]:
         "queued.min.messages": 1000,
         **(
             {"enable.auto.commit": False}
-            if group.follows
+            if _follows_itself(group)
             else {"auto.commit.interval.ms": round(group.commit_s * 1000)}
         ),
         **({"group.instance.id": name} if group.is_static else {}),
+        # Its control group asks for none, and gets the broker's first: Kafka's own.
+        **({"group.remote.assignor": broker_reasons.ASSIGNOR} if group.follows and group.is_kip848 else {}),
         **group.properties,
     }
+
+
+def _follows_itself(group: Group) -> bool:
+    return group.follows and not group.is_kip848
 
 
 if __name__ == "__main__":

@@ -37,9 +37,9 @@ th:nth-child(-n+2), td:nth-child(-n+2) {{ text-align: left }}
 </head>
 <body>
 <h1>Lag with and without following</h1>
-<p>Each picture shows two groups of the same members, as fast as each other, on the same topic. The members of one take
-over the assignments that lagwise publishes; the other keeps what Kafka gave it. They start on a topic that has been
-filling for a while.</p>
+<p>Each picture shows two groups of the same members, as fast as each other, on the same topic. One takes over the
+assignments that lagwise publishes, through its members or, if it is a KIP-848 group, through the broker; the other
+keeps what Kafka gave it. They start on a topic that has been filling for a while.</p>
 {picture}
 <table>
 <tr>{headings}</tr>

@@ -86,6 +86,7 @@ public final class ControlReader implements AutoCloseable {
     }
 
     @Override
+    @SuppressWarnings("deprecation") // since Kafka 4.1; older ones have no other
     public void close() {
         consumer.close(CLOSE_WITHIN);
     }

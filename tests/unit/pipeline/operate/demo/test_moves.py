@@ -1,10 +1,14 @@
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from assignor.protocol.acks import AnyAck, Applied, Follows, Release, Taken
+from assignor.protocol.control import ControlRecord
 from pipeline.operate.demo.moves import Moves, client_of
-from tests.support.followers.follow_plans import plan
+from pipeline.operate.demo.snapshot import Snapshot
+from tests.support.followers.follow_plans import Places, plan
 from tests.support.operate.demo_views import NOON
 
 _AT_MS = int(NOON.timestamp() * 1000)
@@ -78,3 +82,68 @@ def test_plan_may_be_read_after_the_acknowledgement_and_counts_once() -> None:
 
 def test_applied_plan_of_members_that_hand_over_adds_nothing() -> None:
     assert len(Moves().feed([_RELEASE, _TAKEN, _APPLIED], [_PLAN])) == 1
+
+
+# KIP-848 groups, which the broker assigns.
+
+_X, _Y = "Zm9vYmFyYmF6cXV4MTIzNA", "cXV1eHF1dXhxdXV4cXV1eA"
+_CLIENTS = {_X: "refunds-1", _Y: "refunds-2"}
+
+
+def _by_broker(base: Places, target: Places, *, epoch: int = 2) -> ControlRecord:
+    made = plan(base, target, epoch=epoch, topic="returns", group="refunds")
+    named = {name: replace(one, client=_CLIENTS[name]) for name, one in made.members.items()}
+    return replace(made, group_protocol="consumer", members=named)
+
+
+def _seen(owned: Places, *, after_s: float = 0.0) -> Snapshot:
+    places = {("refunds", "returns", number): name for name, numbers in owned.items() for number in numbers}
+    return Snapshot(groups=(), plans=(), seen_at=NOON + timedelta(seconds=after_s), owners=places)
+
+
+_FIRST = _by_broker({_X: [0, 1, 2], _Y: [3]}, {_X: [0], _Y: [1, 2, 3]})
+
+
+def test_partition_of_a_kip_848_group_has_moved_when_its_records_have_the_new_owner() -> None:
+    moves = Moves()
+
+    assert moves.feed([], [_FIRST]) == ()
+    assert moves.saw(_seen({_X: [0, 1, 2], _Y: [3]})) == ()
+    (first,) = moves.saw(_seen({_X: [0], _Y: [1, 3]}, after_s=5))
+    (second,) = moves.saw(_seen({_X: [0], _Y: [1, 2, 3]}, after_s=10))
+
+    assert (first.group_id, first.epoch, first.topic, first.partition) == ("refunds", 2, "returns", 1)
+    assert (first.from_client, first.to_client) == ("refunds-1", "refunds-2")
+    assert (second.partition, first.at, second.at) == (
+        2,
+        NOON + timedelta(seconds=5),
+        NOON + timedelta(seconds=10),
+    )
+
+
+def test_move_of_a_kip_848_group_counts_once_though_its_plan_is_read_twice() -> None:
+    moves, arrived = Moves(), _seen({_X: [0], _Y: [1, 2, 3]})
+    moves.feed([], [_FIRST])
+
+    assert len(moves.saw(arrived)) == 2
+    assert moves.saw(arrived) == ()
+    moves.feed([], [_FIRST])
+    assert moves.saw(arrived) == ()
+
+
+def test_what_a_replaced_plan_wanted_is_not_counted_when_it_comes_about_later() -> None:
+    moves = Moves()
+    moves.feed([], [_FIRST])
+    moves.feed([], [_by_broker({_X: [0, 1, 2], _Y: [3]}, {_X: [1, 2], _Y: [0, 3]}, epoch=3)])
+
+    found = moves.saw(_seen({_X: [], _Y: [0, 1, 2, 3]}))
+
+    assert [(one.epoch, one.partition) for one in found] == [(3, 0)]
+
+
+def test_owners_prove_no_move_of_a_classic_group_or_of_a_dry_run() -> None:
+    moves = Moves()
+    moves.feed([], [replace(_FIRST, group_protocol="classic"), replace(_FIRST, dry_run=True)])
+
+    assert moves.saw(_seen({_X: [0], _Y: [1, 2, 3]})) == ()
+    assert Moves().saw(Snapshot(groups=(), plans=(), seen_at=None)) == ()

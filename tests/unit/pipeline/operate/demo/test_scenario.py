@@ -1,10 +1,21 @@
+import math
+
 import pytest
 
 from pipeline.config.load import load
 from pipeline.operate.demo.folder import TEMPLATE
-from pipeline.operate.demo.scenario import BESIDE, CLUSTER, JAVA, PAIRED, PHASE_S, Scenario, Topic
+from pipeline.operate.demo.scenario import (
+    BESIDE,
+    CLUSTER,
+    JAVA,
+    KIP848,
+    PAIRED,
+    PHASE_S,
+    Scenario,
+    Topic,
+)
 
-_TOPICS = {topic.name: topic for topic in (*PAIRED.topics, *BESIDE.topics)}
+_TOPICS = {topic.name: topic for topic in (*PAIRED.topics, *KIP848.topics, *BESIDE.topics)}
 _ORDERS = _TOPICS["orders"]
 
 
@@ -64,10 +75,36 @@ def test_slow_member_in_java_loses_ground_though_the_group_is_fast_enough() -> N
     assert topic.records_per_s < sum(group.speeds) * 0.75
 
 
-def test_each_group_that_follows_has_a_control_group_that_does_not() -> None:
-    pairs = [(group.group_id, control.group_id) for group, control in PAIRED.pairs()]
+@pytest.mark.parametrize("at_s", [0.0, PHASE_S])
+def test_slow_member_of_the_kip_848_group_loses_ground_whichever_half_it_gets(at_s: float) -> None:
+    (topic,), (group, _) = KIP848.topics, KIP848.groups
+    rates, half = topic.rates(at_s), topic.partitions // 2
+    slow, fast = group.speeds
 
-    assert pairs == [("billing", "billing-plain"), ("shipping", "shipping-plain")]
+    assert topic.partitions == 2 * half
+    for share in (sum(rates[:half]), sum(rates[half:])):
+        assert slow * 1.2 < share < fast
+    assert topic.records_per_s < sum(group.speeds) * 0.75
+
+
+def test_one_plan_relieves_the_slow_member_of_the_kip_848_group() -> None:
+    (topic,), (group, _) = KIP848.topics, KIP848.groups
+    moves = max(2, math.ceil(load(TEMPLATE).plan.guards.moves_share * topic.partitions))
+    slow, fast = group.speeds
+    left = topic.partitions // 2 - moves
+
+    assert 0 < topic.rates(0)[0] * left < slow * 0.75
+    assert topic.rates(0)[0] * (topic.partitions - left) < fast * 0.75
+
+
+def test_each_group_that_follows_has_a_control_group_that_does_not() -> None:
+    pairs = [(group.group_id, control.group_id) for group, control in (*PAIRED.pairs(), *KIP848.pairs())]
+
+    assert pairs == [
+        ("billing", "billing-plain"),
+        ("shipping", "shipping-plain"),
+        ("refunds", "refunds-plain"),
+    ]
 
 
 def test_a_scenario_survives_its_way_into_another_process() -> None:
@@ -76,8 +113,16 @@ def test_a_scenario_survives_its_way_into_another_process() -> None:
 
 def test_configuration_is_about_the_groups_of_the_scenario() -> None:
     config = load(TEMPLATE)
-    groups = (*PAIRED.groups, *JAVA.groups, *BESIDE.groups)
-    dry = [group.group_id for group in groups if config.plan.for_group(group.group_id).dry_run]
+    groups = (*PAIRED.groups, *KIP848.groups, *JAVA.groups, *BESIDE.groups)
+    settings = {group.group_id: config.plan.for_group(group.group_id) for group in groups}
+    kip848 = [group.group_id for group in groups if group.is_kip848]
 
     assert config.cluster.name == CLUSTER
-    assert dry == ["billing-plain", "shipping-plain"]
+    assert [name for name, own in settings.items() if own.dry_run] == [
+        "billing-plain",
+        "shipping-plain",
+        "refunds-plain",
+    ]
+    assert [name for name in kip848 if settings[name].follow == "broker"] == ["refunds", "refunds-plain"]
+    assert [name for name, own in settings.items() if own.poke] == ["refunds"]
+    assert settings["fraud"].follow == "members"

@@ -57,6 +57,16 @@ def test_a_member_has_the_sum_of_its_partitions_and_the_worst_status(tmp_path: P
     assert (found.lag, found.partitions, found.seen_at) == (12, 3, NOON)
 
 
+def test_owners_are_the_known_ones_of_each_partition(tmp_path: Path) -> None:
+    lags = [
+        {"partition": 0, "member_id": "m", "client_id": "one"},
+        {"partition": 1, "member_id": None},
+        {"group_id": "h", "partition": 1, "member_id": "n", "client_id": "two"},
+    ]
+
+    assert _read(tmp_path, lags=lags).owners == {("g", "t", 0): "m", ("h", "t", 1): "n"}
+
+
 @pytest.mark.parametrize(
     ("second", "expected"),
     [

@@ -5,9 +5,9 @@ import pytest
 from assignor.clients.confluent import config as confluent_config
 from pipeline.operate.demo.processes import members
 from pipeline.operate.demo.processes.members import Pace, properties
-from pipeline.operate.demo.scenario import BESIDE, PAIRED
+from pipeline.operate.demo.scenario import BESIDE, KIP848, PAIRED
 
-_GROUPS = {group.group_id: group for group in (*PAIRED.groups, *BESIDE.groups)}
+_GROUPS = {group.group_id: group for group in (*PAIRED.groups, *KIP848.groups, *BESIDE.groups)}
 
 
 def test_static_members_have_an_instance_id_and_others_have_none() -> None:
@@ -29,6 +29,38 @@ def test_pairs_differ_in_nothing_that_makes_a_difference_to_lag() -> None:
 
     differ = {name for name in following.keys() | plain.keys() if following.get(name) != plain.get(name)}
     assert differ == {"group.id", "client.id", "enable.auto.commit", "auto.commit.interval.ms"}
+
+
+def test_kip_848_pair_differs_only_in_what_it_asks_the_broker_for() -> None:
+    following = properties("b:1", _GROUPS["refunds"], 0)
+    plain = properties("b:1", _GROUPS["refunds-plain"], 0)
+
+    differ = {name for name in following.keys() | plain.keys() if following.get(name) != plain.get(name)}
+    assert differ == {"group.id", "client.id", "group.remote.assignor"}
+    assert following["group.remote.assignor"] == "lagwise"
+    assert "group.remote.assignor" not in plain | properties("b:1", _GROUPS["fraud"], 0)
+
+
+@pytest.mark.parametrize(
+    ("group_id", "expected"), [("refunds", "Consumer"), ("billing", "Following")], ids=["KIP-848", "classic"]
+)
+def test_members_follow_by_themselves_unless_the_broker_does_it_for_them(
+    monkeypatch: pytest.MonkeyPatch, group_id: str, expected: str
+) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(members, "Consumer", lambda _: made.append("Consumer") or _Subscribing())
+    monkeypatch.setattr(members, "Following", lambda *_: made.append("Following"))
+
+    members._member("b:1", KIP848, _GROUPS[group_id], 0)
+
+    assert made == [expected]
+
+
+class _Subscribing:
+    """A consumer that subscribes."""
+
+    def subscribe(self, _topics: list[str]) -> None:
+        """Nothing."""
 
 
 @pytest.mark.parametrize("commit_s", [1.0, 30.0])
