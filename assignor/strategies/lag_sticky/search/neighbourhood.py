@@ -26,6 +26,8 @@ _NEIGHBOURS = 16
 _CHAIN_GIVEN = 8
 _CHAIN_PASSED_ON = 12
 _CHAIN_MEMBERS = 8
+_MEMBERS_AT_ONCE = 32
+"""Members, of all solutions, whose improvements are evaluated in one array expression."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,12 @@ class Turn:
 
 def best_improvements(turns: Sequence[Turn]) -> list[Improvement | None]:
     """The best move or swap of each solution, all of one problem; only if it has none, its best ejection chain."""
-    return _Neighbourhoods(turns).best() if turns else []
+    if not turns:
+        return []
+    # Tables of a large group are slower together than one after the other: they leave the processor's caches.
+    at_once = max(_MEMBERS_AT_ONCE // turns[0].state.problem.n_members, 1)
+    parts = (turns[begin : begin + at_once] for begin in range(0, len(turns), at_once))
+    return [improvement for part in parts for improvement in _Neighbourhoods(part).best()]
 
 
 class _Neighbourhoods:
