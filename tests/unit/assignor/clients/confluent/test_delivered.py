@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError
 
-from assignor.clients.confluent import delivered
 from assignor.clients.follower.state import Phase
 from tests.support.followers.follow_fakes import FakeMessage
 from tests.support.followers.follow_plans import plan
@@ -13,18 +12,6 @@ from tests.support.followers.follow_setup import BASE, GIVES_1, Setup, at, offse
 from tests.support.waiting import wait_until
 
 EOF = KafkaError(KafkaError._PARTITION_EOF)
-
-
-class LooksAtNone:
-    """In place of the client's messages, whose method the follower calls for each."""
-
-    @staticmethod
-    def error(_: Message) -> None:
-        pytest.fail("looked at a record")
-
-
-def records(partition: int, first: int, number: int) -> list[FakeMessage]:
-    return [FakeMessage(partition, offset) for offset in range(first, first + number)]
 
 
 def calm(setup: Setup) -> Setup:
@@ -40,12 +27,6 @@ def committed(setup: Setup) -> dict[int, int]:
     setup.follower.commit(asynchronous=False)
     ((_, offsets),) = setup.calls()
     return dict(offsets)
-
-
-def read_in_turns(setup: Setup, *, first: int = 40) -> None:
-    """One record of this partition, one of that one, 500 in all."""
-    setup.consumer.fetched = [FakeMessage(number % 2, first + number // 2) for number in range(500)]
-    assert len(setup.follower.consume(500, 1.0)) == 500
 
 
 def test_nothing_but_the_client_is_asked_for_a_record_while_nothing_else_is_to_be_done(
@@ -116,41 +97,6 @@ def test_error_in_a_batch_counts_as_no_record(setup: Setup) -> None:
     setup.follower.consume(3, 0)
 
     assert committed(setup) == {0: 42, 1: 40}
-
-
-@pytest.mark.parametrize("numbers", [{0: 240, 1: 260}, {0: 500}, {1: 500}])
-def test_records_of_a_large_batch_are_not_looked_at_one_by_one(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch, numbers: dict[int, int]
-) -> None:
-    read_in_turns(calm(setup))
-    # A look at the topics.
-    setup.follower._delivered.stay_calm(float("inf"))
-    monkeypatch.setattr(delivered, "Message", LooksAtNone)
-    setup.consumer.fetched = [one for key, number in numbers.items() for one in records(key, 290, number)]
-
-    assert len(setup.follower.consume(500, 1.0)) == 500
-
-    assert committed(setup) == {key: 290 + numbers.get(key, 0) for key in (0, 1)}
-
-
-@pytest.mark.parametrize("after", [0, 260])
-def test_error_in_a_large_batch_counts_as_no_record(setup: Setup, after: int) -> None:
-    read_in_turns(calm(setup))
-    setup.follower._delivered.stay_calm(float("inf"))
-    setup.consumer.fetched = [*records(0, 290, 240), FakeMessage(1, 290, EOF), *records(0, 530, after)]
-
-    assert len(setup.follower.consume(501, 1.0)) == 241 + after
-
-    assert committed(setup) == {0: 530 + after, 1: 290}
-
-
-def test_positions_are_not_asked_for_in_vain_twice_between_looks_at_the_topics(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read_in_turns(calm(setup))
-    monkeypatch.setattr(setup.consumer, "position", lambda _: pytest.fail("asked again"))
-
-    read_in_turns(setup, first=290)
 
 
 def test_count_of_the_client_from_before_a_seek_is_not_believed(setup: Setup) -> None:
