@@ -1,9 +1,11 @@
 """What following costs a consumer: each record that `poll` and `consume` of confluent-kafka give it; threads and memory.
 
-Pairs of a plain consumer and a follower, alone in their groups, read the same records, one after the other, now the one
-first, now the other. Processor time is that of the thread that polls. No plan is in force, which is so nearly always; in
-the second state the follower has given one of its partitions away. Threads and memory (RSS) are those of a process that
-does nothing else, with a topic of few records: a follower that another one leads, and the one that leads.
+Pairs of a plain consumer and a follower, alone in their groups, read the same records in turns, now the one first, now the
+other; what one fetches while the other reads is the same for both. A ratio is that of two neighbouring turns, which a busy
+machine slows down alike. How far to trust them is what two plain consumers show. Processor time is that of the thread that
+polls. No plan is in force, which is so nearly always; in the last state the follower has given one of its partitions away,
+and the plain consumer has paused it. Threads and memory (RSS) are those of a process that does nothing else, with a topic of
+few records: a follower that another one leads, and the one that leads.
 """
 
 import json
@@ -23,21 +25,18 @@ from tests.support.brokers.broker import create_offsets_topic, create_topics, pr
 from tests.support.waiting import wait_until
 
 Say = Callable[[str], None]
+Read = Callable[[Any, int], int]
+"""Reads at least that many records, and returns how many."""
 
 _TOPIC, _SMALL, _CONTROL, _ACKS = "price", "price-small", "price-control", "price-acks"
-_PARTITIONS, _RECORDS = 4, 400_000
-_PAIRS = 9
+_PARTITIONS, _RECORDS = 4, 800_000
+_PAIRS, _TURN = 6, 20_000
 _AT_ONCE = 500
 _HEADER = [
-    *("call", "follower", "pairs"),
-    *(
-        "plain µs",
-        "following µs",
-        "ratio of pairs (least, most)",
-        "processor: plain µs",
-        "following µs",
-        "ratio",
-    ),
+    *("call", "beside a plain consumer", "turns"),
+    *("plain µs", "other µs", "ratio (quartiles)"),
+    *("processor: plain µs", "other µs", "ratio (quartiles)"),
+    "ratio of the least disturbed tenths",
 ]
 _PROCESS = [
     "client",
@@ -55,8 +54,8 @@ class _Cost(NamedTuple):
 
 
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
-    """Microseconds of each record by call: medians, and the median of the ratios of pairs."""
-    records, pairs = (40_000, 3) if quick else (_RECORDS, _PAIRS)
+    """Microseconds of each record by call: medians of the turns, and their ratios."""
+    records, pairs = (240_000, 2) if quick else (_RECORDS, _PAIRS)
     with small_broker() as broker:
         servers = broker.bootstrap_servers
         create_offsets_topic(servers)
@@ -66,8 +65,11 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
         produce(servers, _SMALL, {0: 10, 1: 10})
         rows = []
         for call, read in _CALLS.items():
-            for state, gives in (("no plan", False), ("one of 4 partitions given away", True)):
-                rows.append([call, state, *_row(servers, read, gives=gives, records=records, pairs=pairs)])
+            for state, (other, gives) in _STATES.items():
+                left = records * (_PARTITIONS - gives) // _PARTITIONS
+                # Some are read before the first turn.
+                turns = _turns(servers, read, other, gives=gives, turns=left // _TURN - 1, pairs=pairs)
+                rows.append([call, state, *_row(turns)])
                 say(str(rows[-1]))
         processes = [_processes(servers, client) for client in _CLIENTS]
     return {"tables": [{"header": _HEADER, "rows": rows}, {"header": _PROCESS, "rows": processes}]}
@@ -76,28 +78,37 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
 _numbers = count()
 
 
-def _row(
-    servers: str, read: Callable[[Any, int], None], *, gives: bool, records: int, pairs: int
-) -> list[int | float | str]:
-    plain, following = [], []
-    left = 3 * records // 5 if gives else records * 4 // 5
-    for number in range(pairs + 1):
-        order = ((_plain, plain), (_following, following))
-        for make, costs in order if number % 2 else reversed(order):
-            with closing(make(servers, gives)) as client:
-                cost = _cost(client, read, left)
-            # The first pair warms up.
-            if number > 0:
-                costs.append(cost)
-    ratios = [f.wall_us / p.wall_us for p, f in zip(plain, following, strict=True)]
-    of_cpu = [f.cpu_us / p.cpu_us for p, f in zip(plain, following, strict=True)]
-    return [
-        pairs,
-        *_medians(plain, following, "wall_us"),
-        f"{statistics.median(ratios):.2f} ({min(ratios):.2f}, {max(ratios):.2f})",
-        *_medians(plain, following, "cpu_us"),
-        f"{statistics.median(of_cpu):.2f} ({min(of_cpu):.2f}, {max(of_cpu):.2f})",
-    ]
+def _turns(
+    servers: str, read: Read, other: Callable[[str, bool], Any], *, gives: bool, turns: int, pairs: int
+) -> list[tuple[_Cost, _Cost]]:
+    """Costs of the plain consumer and of the other one, turn by turn."""
+    found = []
+    for _ in range(pairs):
+        with closing(_plain(servers, gives)) as plain, closing(other(servers, gives)) as beside:
+            for turn in range(turns):
+                first, second = (plain, beside) if turn % 2 else (beside, plain)
+                costs = [_cost(first, read), _cost(second, read)]
+                if first is beside:
+                    costs.reverse()
+                # The first turn warms up.
+                if turn > 0:
+                    found.append((costs[0], costs[1]))
+    return found
+
+
+def _row(turns: list[tuple[_Cost, _Cost]]) -> list[int | float | str]:
+    row: list[int | float | str] = [len(turns)]
+    for name in _Cost._fields:
+        plain, other = ([getattr(pair[side], name) for pair in turns] for side in (0, 1))
+        low, median, high = statistics.quantiles(
+            (mine / its for its, mine in zip(plain, other, strict=True)), n=4
+        )
+        row += [round(statistics.median(plain), 3), round(statistics.median(other), 3)]
+        row.append(f"{median:.3f} ({low:.3f}, {high:.3f})")
+    least, least_of_other = (
+        statistics.quantiles((pair[side].cpu_us for pair in turns), n=10)[0] for side in (0, 1)
+    )
+    return [*row, round(least_of_other / least, 3)]
 
 
 def _processes(servers: str, client: str) -> list[Any]:
@@ -142,12 +153,6 @@ def _words(servers: str, client: str, group: str, *, follows: bool = True, stays
     return [sys.executable, "-m", "tests.benchmarks.follow_price_process", json.dumps(options | topics)]
 
 
-def _medians(plain: list[_Cost], following: list[_Cost], name: str) -> list[float]:
-    return [
-        round(statistics.median(getattr(cost, name) for cost in costs), 2) for costs in (plain, following)
-    ]
-
-
 def _config(servers: str) -> dict[str, Any]:
     return {
         "bootstrap.servers": servers,
@@ -175,23 +180,30 @@ def _following(servers: str, gives: bool) -> Follower:
     return follower
 
 
-def _cost(client: Any, read: Callable[[Any, int], None], records: int) -> _Cost:
+def _cost(client: Any, read: Read) -> _Cost:
     cpu_s, wall_s = time.thread_time(), time.perf_counter()
-    read(client, records)
+    records = read(client, _TURN)
     return _Cost(1e6 * (time.perf_counter() - wall_s) / records, 1e6 * (time.thread_time() - cpu_s) / records)
 
 
-def _poll(client: Any, records: int) -> None:
+def _poll(client: Any, records: int) -> int:
     left = records
     while left > 0:
         message = client.poll(1.0)
         left -= message is not None
+    return records
 
 
-def _consume(client: Any, records: int) -> None:
+def _consume(client: Any, records: int) -> int:
     left = records
     while left > 0:
         left -= len(client.consume(_AT_ONCE, 0.05))
+    return records - left
 
 
-_CALLS: dict[str, Callable[[Any, int], None]] = {"poll": _poll, f"consume({_AT_ONCE})": _consume}
+_CALLS: dict[str, Read] = {"poll": _poll, f"consume({_AT_ONCE})": _consume}
+_STATES = {
+    "another plain one": (_plain, False),
+    "a follower, no plan": (_following, False),
+    "a follower that has given away one of 4 partitions": (_following, True),
+}

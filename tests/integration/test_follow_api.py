@@ -153,7 +153,7 @@ def test_end_of_a_partition_is_no_record_to_commit(bootstrap: str) -> None:
         follower.pause([TopicPartition(*P1)])
         follower.seek(TopicPartition(*P0, RECORDS - 1))
         wait_until(lambda: _is_of(P0, follower.consume(1, 0.2), error=False), what="the last record again")
-        # librdkafka counts from here on, and in a batch it counts the end, too.
+        # librdkafka counts from here on.
         follower._delivered.stay_calm(float("inf"))
         wait_until(lambda: _is_of(P0, follower.consume(1, 0.2), error=True), what="the end")
 
@@ -161,6 +161,33 @@ def test_end_of_a_partition_is_no_record_to_commit(bootstrap: str) -> None:
         committed = follower.committed([TopicPartition(*P0)], timeout=10)
 
     assert [place.offset for place in committed] == [RECORDS]
+
+
+def test_end_of_a_partition_among_records_of_another_one_is_no_record_to_commit(bootstrap: str) -> None:
+    reader = Reader(bootstrap, "api-ends", **{"enable.partition.eof": True})
+    with reader.follower as follower:
+        reader.read_to(0, RECORDS - 1)
+        reader.read_to(1, RECORDS - 1)
+        follower.seek(TopicPartition(*P0, 0))
+        follower.seek(TopicPartition(*P1, RECORDS - 1))
+        wait_until(lambda: _is_calm(follower), what="librdkafka to forget where it was")
+        ended: set[int | None] = set()
+
+        def is_read() -> bool:
+            ended.update(one.partition() for one in follower.consume(100, 0.2) if one.error() is not None)
+            return ended == {0, 1}
+
+        wait_until(is_read, what="both ends")
+        assert follower._delivered.calm_until_s > 0
+        follower.commit(asynchronous=False)
+        committed = follower.committed([TopicPartition(*P0), TopicPartition(*P1)], timeout=10)
+
+    assert [place.offset for place in committed] == [RECORDS, RECORDS]
+
+
+def _is_calm(follower: Follower) -> bool:
+    follower._delivered.stay_calm(float("inf"))
+    return follower._delivered.calm_until_s > 0
 
 
 def _is_of(place: tuple[str, int], messages: list[Message], *, error: bool) -> bool:

@@ -140,13 +140,13 @@ class Follower:
     def consume(self, num_messages: int = 1, timeout: float = _FOREVER_S) -> list[Message]:
         """Up to that many messages; returns as soon as there are any, or after `timeout` seconds."""
         now_s = clock_s()
-        deadline = now_s + timeout if timeout >= 0 else math.inf
         # As in `poll`.
         if now_s < self._delivered.calm_until_s:
-            at_most_s = min(timeout, _LOOK_EVERY_S) if timeout >= 0 else _LOOK_EVERY_S
+            at_most_s = timeout if 0 <= timeout < _LOOK_EVERY_S else _LOOK_EVERY_S
             delivered = self._delivered.taken(self._consumer.consume(num_messages, at_most_s))
             if delivered:
                 return delivered
+        deadline = now_s + timeout if timeout >= 0 else math.inf
         while True:
             delivered = self._consume_for_a_while(num_messages, deadline)
             if delivered or clock_s() >= deadline:

@@ -165,6 +165,9 @@ def _tick(state: FollowerState, event: Tick, now: Instant) -> Step:  # noqa: ARG
         if token.mark is Mark.RELEASED
         and now.monotonic_s - token.sent_s >= state.settings.take_timeout_s / RESENDS
     }
+    if not silent:
+        # As nearly always, a hundred times a second.
+        return state, ()
     if any(token.sends >= RESENDS for token in silent.values()):
         voided = void(state, "a release was not taken", now)
         return replace(state, phase=Phase.REJOIN, plan=None), (*voided, Rejoin())

@@ -10,6 +10,7 @@ from typing import Final, final
 
 from confluent_kafka import KafkaError, KafkaException, Producer, cimpl
 
+FETCH: Final = 1
 LIST_OFFSETS: Final = 2
 """API key, as `fail_next` takes it."""
 METADATA: Final = 3

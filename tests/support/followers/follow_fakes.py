@@ -59,7 +59,7 @@ class FakeConsumer:
         while self._unanswered and self.answers_commits:
             self._on_commit(*self._unanswered.pop(0))
         fetched, self.fetched = self.fetched[:number], self.fetched[number:]
-        self._position |= {m.partition(): m.offset() + 1 for m in fetched}
+        self._position |= {m.partition(): m.offset() + 1 for m in fetched if m.error() is None}
         return fetched
 
     def poll(self, timeout_s: float) -> FakeMessage | None:

@@ -56,6 +56,20 @@ def test_nothing_but_the_client_is_asked_for_a_batch_while_nothing_else_is_to_be
     assert committed(setup) == {0: 41, 1: 71}
 
 
+class Unseen:
+    """A record whose methods nobody calls."""
+
+
+def test_records_of_a_batch_are_not_looked_at_one_by_one(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calm(setup)
+    batch = [Unseen() for _ in range(500)]
+    monkeypatch.setattr(setup.consumer, "consume", lambda _number, _timeout_s: batch)
+
+    assert setup.follower.consume(500, 1.0) is batch
+
+
 def test_record_of_a_partition_that_a_rebalance_takes_within_a_batch_is_not_handed_out(setup: Setup) -> None:
     calm(setup)
     setup.consumer.stored = {0: 50, 1: 60}
@@ -87,8 +101,13 @@ def test_plan_is_looked_for_in_time_while_records_keep_coming(setup: Setup) -> N
     assert committed(setup)[0] == read[-1] + 1
 
 
-def test_error_in_a_batch_counts_as_no_record(setup: Setup) -> None:
+@pytest.mark.parametrize("is_calm", [True, False])
+def test_error_in_a_batch_counts_as_no_record(setup: Setup, is_calm: bool) -> None:
     calm(setup)
+    if not is_calm:
+        setup.follower._delivered.take_back()
+        # No look lets librdkafka count again.
+        setup.follower._steering._looked_s = float("inf")
     setup.consumer.fetched = [FakeMessage(0, 40), FakeMessage(0, 41, EOF), FakeMessage(1, 40, EOF)]
     assert len(setup.follower.consume(3, 0)) == 3
     assert committed(setup) == {0: 41, 1: 40}
@@ -97,6 +116,7 @@ def test_error_in_a_batch_counts_as_no_record(setup: Setup) -> None:
     setup.follower.consume(3, 0)
 
     assert committed(setup) == {0: 42, 1: 40}
+    assert (setup.follower._delivered.calm_until_s > 0) is is_calm
 
 
 def test_count_of_the_client_from_before_a_seek_is_not_believed(setup: Setup) -> None:

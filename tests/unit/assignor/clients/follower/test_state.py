@@ -56,6 +56,17 @@ def test_plan_that_fits_is_accepted_once() -> None:
     assert driver.written() == []
 
 
+@pytest.mark.parametrize("events", [(), (PlanSeen(plan=MOVE_1),)])
+def test_tick_with_nothing_due_makes_no_new_state(events: tuple[PlanSeen, ...]) -> None:
+    driver = Driver()
+    driver.do(assigned(A), *events)
+    before = driver.state
+
+    driver.do(Tick())
+
+    assert driver.state is before
+
+
 def test_static_member_stays_on_its_base() -> None:
     driver = Driver(static=True)
 
