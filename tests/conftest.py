@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.brokers.broker import create_offsets_topic, small_broker
+from tests.support.brokers.formatted import formatted_once
 
 _TESTS = Path(__file__).parent
 # Brokers and drivers in tests live for a minute or a few: what the optimising compiler does in that time is not earned
@@ -19,11 +20,16 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeria
 _LONGEST_FIRST = (
     "test_broker_assignor",
     "test_demo",
+    "test_second_root",
+    "test_spark_cluster",
+    "test_memory",
+    "test_restore",
     "test_second_driver",
     "test_sticky_family",
     "test_once",
     "test_replay",
     "test_truth",
+    "test_upgrade_0_1_0",
     "test_embedded_cluster",
     "test_store",
     "test_embedded",
@@ -43,6 +49,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(marker)
     turns = {name: turn for turn, name in enumerate(_LONGEST_FIRST)}
     items.sort(key=lambda item: turns.get(item.path.stem, len(turns)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _formatted_once() -> Iterator[None]:
+    with formatted_once():
+        yield
 
 
 @pytest.fixture(scope="session")

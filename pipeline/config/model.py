@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from assignor.errors import InvalidOptionError
-from assignor.strategies.registry import STRATEGIES
+from assignor.strategies.catalogue import CATALOGUE
 from pipeline.config.values import (
     Count,
     DatabaseName,
@@ -295,7 +295,7 @@ class PlanConfig(_Section):
 
 def _check_options(place: int, rule: GroupRule, *, default: str) -> None:
     try:
-        STRATEGIES[rule.strategy or default].check_options(rule.options)
+        CATALOGUE[rule.strategy or default].check_options(rule.options)
     except InvalidOptionError as error:
         raise ValueError(f"groups[{place}].options: {error}") from None
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
-from assignor.strategies.registry import STRATEGIES
+from assignor.strategies.catalogue import CATALOGUE
 from pipeline.config.secret_values import is_reference
 from pipeline.name_filter import NameFilter
 
@@ -25,8 +25,8 @@ def _pattern(text: str) -> str:
 
 
 def _strategy(name: str) -> str:
-    if name not in STRATEGIES:
-        raise ValueError(f"must be one of {', '.join(STRATEGIES)}")
+    if name not in CATALOGUE:
+        raise ValueError(f"must be one of {', '.join(CATALOGUE)}")
     return name
 
 

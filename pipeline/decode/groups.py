@@ -18,8 +18,7 @@ from assignor.protocol.kafka.group_metadata import GroupMember, GroupMetadata, d
 from assignor.protocol.kafka.offsets import group_id_of, record_type_of
 from assignor.protocol.kafka.record_types import GroupType, RecordType, group_type_of
 from assignor.protocol.kafka.sticky import claims_of
-from assignor.strategies.catalogue import RebalanceProtocol
-from assignor.strategies.registry import STRATEGIES
+from assignor.strategies.catalogue import CATALOGUE, RebalanceProtocol
 from pipeline.decode.consumer_groups import consumer_group_row
 from pipeline.decode.raw_records import raw_records
 from pipeline.tables.schemas import CONSUMER_GROUPS, GROUP_STATE
@@ -154,7 +153,7 @@ def _rebalance_protocol(assignor: str | None, members: Sequence[Row]) -> str | N
     The other assignors that a member lists decide it, and the record does not contain them. But eager members give up
     everything before they join, so they claim nothing when they join again.
     """
-    protocols = STRATEGIES[assignor].protocols if assignor is not None and assignor in STRATEGIES else ()
+    protocols = CATALOGUE[assignor].protocols if assignor is not None and assignor in CATALOGUE else ()
     if protocols == (RebalanceProtocol.EAGER,):
         return _EAGER
     if any(member["owned"] for member in members):

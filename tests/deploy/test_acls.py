@@ -1,6 +1,5 @@
 """The lines for Kafka's own commands: they give the rights that were tested one by one, and no other."""
 
-import os
 import re
 import shlex
 import subprocess
@@ -18,10 +17,9 @@ from confluent_kafka.admin import (
 )
 
 from pipeline.config.model import ControlConfig
-from pipeline.local.java import find_java
 from tests.deploy.chart import ROOT
 from tests.integration.test_rights import CONTROL, GHOST, OPTIONAL, REQUIRED, WATCHED
-from tests.support.brokers.kafka_tools import tool_jars
+from tests.support.brokers.kafka_tools import java_of_tools
 from tests.support.brokers.secured import Right, Secured, secured_broker
 from tests.support.operate.page_rights import rights_of
 
@@ -57,7 +55,7 @@ def typed(line: str, servers: str) -> None:
     words[words.index("--bootstrap-server") + 1] = servers
     at = words.index("--command-config")
     del words[at : at + 2]
-    java = [str(find_java()), "-XX:TieredStopAtLevel=1", "-cp", os.pathsep.join(tool_jars())]
+    java = [*java_of_tools(), "-XX:TieredStopAtLevel=1"]
     done = subprocess.run([*java, _CLASSES[program], *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
 

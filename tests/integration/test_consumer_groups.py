@@ -3,6 +3,7 @@
 import logging
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +65,12 @@ class Scene:
         """Hold the table against the tool, at a moment around which nothing was written about groups."""
         for _ in range(6):
             self.row()
-            members = [
-                one for one in kafka_tools.describe_members(self.bootstrap) if one.group_id == self.group
-            ]
-            states = [
-                one for one in kafka_tools.describe_states(self.bootstrap) if one.group_id == self.group
-            ]
+            # Side by side, so that the moment is short.
+            with ThreadPoolExecutor(2) as pool:
+                all_members = pool.submit(kafka_tools.describe_members, self.bootstrap)
+                all_states = pool.submit(kafka_tools.describe_states, self.bootstrap)
+            members = [one for one in all_members.result() if one.group_id == self.group]
+            states = [one for one in all_states.result() if one.group_id == self.group]
             if self.log.read_on():
                 continue
             row = self.row()

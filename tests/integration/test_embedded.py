@@ -3,6 +3,7 @@
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -79,57 +80,85 @@ def test_kip_848_consumers_are_served(broker: EmbeddedBroker) -> None:
     assert group.state == ConsumerGroupState.STABLE
 
 
-def test_data_and_port_survive_stop_and_kill() -> None:
-    with small_broker() as broker:
-        bootstrap, cluster_id = broker.bootstrap_servers, broker.cluster_id
-        create_topics(bootstrap, {"kept": 1})
-        produce(bootstrap, "kept", {0: 3})
-
-        broker.restart()
-        after_restart = log_end(broker.bootstrap_servers, "kept")
-        produce(bootstrap, "kept", {0: 2})
-        broker.kill()
-        assert broker.pid is None
-        broker.start()
-
-        assert after_restart == 3
-        assert log_end(bootstrap, "kept") == 5
-        assert (broker.bootstrap_servers, broker.cluster_id) == (bootstrap, cluster_id)
+@pytest.fixture(scope="module")
+def _own() -> Iterator[EmbeddedBroker]:
+    with small_broker() as running:
+        yield running
 
 
-def test_paused_broker_is_silent_until_it_is_resumed() -> None:
-    with small_broker() as broker:
-        admin = admin_client(broker.bootstrap_servers)
-        broker.pause()
-        with pytest.raises(KafkaException):
-            admin.list_topics(timeout=0.5)
-
-        broker.resume()
-
-        wait_until(lambda: admin.list_topics(timeout=5).brokers, what="an answer")
-        broker.pause()
-    assert broker.pid is None
+@pytest.fixture
+def own(_own: EmbeddedBroker) -> EmbeddedBroker:
+    """A running broker that the tests of this file may stop, freeze and kill."""
+    _own.start()
+    return _own
 
 
-def test_a_temporary_folder_goes_and_a_given_one_stays(tmp_path: Path) -> None:
-    with small_broker() as temporary, EmbeddedBroker(data_dir=tmp_path / "data", properties=SMALL) as given:
+def test_data_and_port_survive_stop_and_kill(own: EmbeddedBroker) -> None:
+    bootstrap, cluster_id = own.bootstrap_servers, own.cluster_id
+    create_topics(bootstrap, {"kept": 1})
+    produce(bootstrap, "kept", {0: 3})
+
+    own.restart()
+    after_restart = log_end(own.bootstrap_servers, "kept")
+    produce(bootstrap, "kept", {0: 2})
+    own.kill()
+    assert own.pid is None
+    own.start()
+
+    assert after_restart == 3
+    assert log_end(bootstrap, "kept") == 5
+    assert (own.bootstrap_servers, own.cluster_id) == (bootstrap, cluster_id)
+
+
+def test_brokers_of_one_process_have_ids_of_their_own(broker: EmbeddedBroker, own: EmbeddedBroker) -> None:
+    ids, others = (
+        set((one.data_dir / "kafka" / "meta.properties").read_text(encoding="utf-8").splitlines())
+        for one in (broker, own)
+    )
+
+    assert {line.partition("=")[0] for line in ids - others if not line.startswith("#")} == {
+        "cluster.id",
+        "directory.id",
+    }
+
+
+def test_paused_broker_is_silent_until_it_is_resumed(own: EmbeddedBroker) -> None:
+    admin = admin_client(own.bootstrap_servers)
+    own.pause()
+    with pytest.raises(KafkaException):
+        admin.list_topics(timeout=0.5)
+
+    own.resume()
+
+    wait_until(lambda: admin.list_topics(timeout=5).brokers, what="an answer")
+
+
+def test_stop_lets_a_broker_shut_down_cleanly_though_it_is_paused(own: EmbeddedBroker) -> None:
+    own.pause()
+
+    own.stop()
+
+    assert own.pid is None
+    assert was_shut_down_cleanly(own)
+
+
+def test_given_folder_stays_with_its_cluster_and_the_broker_in_it_shuts_down_cleanly(tmp_path: Path) -> None:
+    with EmbeddedBroker(data_dir=tmp_path, properties=SMALL) as given:
         first_id = given.cluster_id
-    with EmbeddedBroker(data_dir=tmp_path / "data", properties=SMALL) as again:
+    was_clean = was_shut_down_cleanly(given)
+    with EmbeddedBroker(data_dir=tmp_path, properties=SMALL) as again:
         second_id = again.cluster_id
 
-    assert not temporary.data_dir.exists()
+    assert was_clean
     assert second_id == first_id
 
 
-def test_stop_lets_the_broker_shut_down_cleanly(tmp_path: Path) -> None:
-    with EmbeddedBroker(data_dir=tmp_path, properties=SMALL) as broker:
-        broker.stop()
-
-        assert (tmp_path / "kafka" / ".kafka_cleanshutdown").is_file()
+def was_shut_down_cleanly(broker: EmbeddedBroker) -> bool:
+    return (broker.data_dir / "kafka" / ".kafka_cleanshutdown").is_file()
 
 
-def test_port_that_was_taken_meanwhile_is_chosen_again_and_properties_have_the_new_address(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_port_that_was_taken_is_chosen_again_properties_have_the_new_address_and_a_temporary_folder_goes(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     free = embedded.free_port
     with socket.create_server(("127.0.0.1", 0)) as other:
@@ -139,10 +168,12 @@ def test_port_that_was_taken_meanwhile_is_chosen_again_and_properties_have_the_n
             embedded, "free_port", lambda avoid=frozenset(): next(offers, None) or free(avoid)
         )
 
-        with EmbeddedBroker(data_dir=tmp_path, properties=SMALL, own_address=("reader.servers",)) as broker:
+        with EmbeddedBroker(properties=SMALL, own_address=("reader.servers",)) as broker:
             assert not broker.bootstrap_servers.endswith(f":{taken}")
-            written = (tmp_path / "server.properties").read_text(encoding="utf-8").splitlines()
+            written = (broker.data_dir / "server.properties").read_text(encoding="utf-8").splitlines()
             assert f"reader.servers={broker.bootstrap_servers}" in written
+
+    assert not broker.data_dir.exists()
 
 
 def test_given_port_that_is_taken_is_an_error_with_the_reason(tmp_path: Path) -> None:

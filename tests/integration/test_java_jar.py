@@ -35,26 +35,34 @@ def class_path() -> str:
     return os.pathsep.join(map(str, resolve((f"org.apache.kafka:kafka-clients:{OLDEST}",))))
 
 
-def test_two_builds_are_the_same_bytes_and_need_only_a_jdk_and_kafka_clients(
-    tmp_path: Path, class_path: str
-) -> None:
-    folders = [tmp_path / "one", tmp_path / "two"]
+@pytest.fixture(scope="module")
+def builds(class_path: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """What two builds have made, which need a JDK and kafka-clients only, each in a folder of its own."""
+    one, two = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
     # A zip tells local time.
     done = [
         built(folder, KAFKA_CLIENTS=class_path, TZ=zone)
-        for folder, zone in zip(folders, ("UTC", "Asia/Tokyo"), strict=True)
+        for folder, zone in ((one, "UTC"), (two, "Asia/Tokyo"))
     ]
+    assert [each.returncode for each in done] == [0, 0], done
+    return one, two
 
-    assert [one.returncode for one in done] == [0, 0], done
-    names = [sorted(file.name for file in folder.iterdir()) for folder in folders]
+
+@pytest.fixture(scope="module")
+def jar(builds: tuple[Path, Path]) -> Path:
+    (file,) = builds[0].glob("*.jar")
+    return file
+
+
+def test_two_builds_are_the_same_bytes_and_need_only_a_jdk_and_kafka_clients(
+    builds: tuple[Path, Path],
+) -> None:
+    names = [sorted(file.name for file in folder.iterdir()) for folder in builds]
     assert names[0] == names[1] == [f"lagwise-follow-{version('lagwise')}.{end}" for end in ("jar", "pom")]
-    assert all((folders[0] / name).read_bytes() == (folders[1] / name).read_bytes() for name in names[0])
+    assert all((builds[0] / name).read_bytes() == (builds[1] / name).read_bytes() for name in names[0])
 
 
-def test_jar_has_its_coordinates_and_its_licence(tmp_path: Path, class_path: str) -> None:
-    assert built(tmp_path, KAFKA_CLIENTS=class_path).returncode == 0
-    (jar,) = tmp_path.glob("*.jar")
-
+def test_jar_has_its_coordinates_and_its_licence(jar: Path) -> None:
     with zipfile.ZipFile(jar) as inside:
         names = inside.namelist()
         pom = inside.read("META-INF/maven/lagwise/lagwise-follow/pom.xml").decode()
@@ -114,9 +122,7 @@ def test_docs_show_the_code_that_the_tests_run(begins: str, program: Path) -> No
     assert "\n".join(words(shown)) in "\n".join(words(program.read_text(encoding="utf-8")))
 
 
-def test_program_to_start_with_compiles_as_the_page_says(tmp_path: Path, class_path: str) -> None:
-    assert built(tmp_path, KAFKA_CLIENTS=class_path).returncode == 0
-    (jar,) = tmp_path.glob("*.jar")
+def test_program_to_start_with_compiles_as_the_page_says(tmp_path: Path, class_path: str, jar: Path) -> None:
     text = (ROOT / "deploy/docs/following-java.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```java\n(.+?)^```", text, re.DOTALL | re.MULTILINE)
     (program,) = (block for block in blocks if "public class Billing " in block)

@@ -1,55 +1,49 @@
-"""The resolved jars are enough for a Spark session of its own to write Delta, and their classes are archived."""
+"""The resolved jars are enough for a Spark session to write Delta, and their classes are archived."""
 
-import json
 import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from pipeline.local import class_data
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.embedded.config import KAFKA
 from pipeline.local.jars import resolve, resolve_for_spark
-from pipeline.run.spark.session import PACKAGES
+from pipeline.run.spark.session import PACKAGES, build_session
 
-# A process of its own: the class path of a Java process cannot change, and other tests have theirs.
-PROGRAM = """
-import json, sys
-from pathlib import Path
-from pipeline.run.spark.session import build_session
-table, *jars = json.loads(sys.argv[1])
-spark = build_session({"spark.master": "local[1]"}, jars=tuple(map(Path, jars)))
-rows = spark.range(3)
-rows.write.format("delta").save(table)
-spark.sql(f"merge into delta.`{table}` t using delta.`{table}` s on t.id = s.id when matched then delete")
-rows.write.format("delta").mode("overwrite").option("txnAppId", "a").option("txnVersion", "1").save(table)
-pid = spark._jvm.java.lang.ProcessHandle.current().pid()
-print(spark.read.format("delta").load(table).count(), pid, flush=True)
-sys.stdin.read()
-spark.stop()
-"""
+_FEW = ("spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions")
+"""Tasks, of which Spark and Delta begin 200 and 50 by default, however little there is."""
 
 
-def test_session_writes_and_merges_delta_and_starts_from_the_archive_of_its_classes(tmp_path: Path) -> None:
-    jars = resolve_for_spark(PACKAGES)
-    arguments = json.dumps([str(tmp_path / "table"), *map(str, jars)])
+@pytest.fixture
+def spark() -> Iterator[SparkSession]:
+    """The session of this process, whoever has begun it: all have the same jars."""
+    session = build_session({}, jars=resolve_for_spark(PACKAGES))
+    before = {name: session.conf.get(name, None) for name in _FEW}
+    for name in _FEW:
+        session.conf.set(name, "1")
+    yield session
+    for name, value in before.items():
+        session.conf.unset(name) if value is None else session.conf.set(name, value)
 
-    with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    ) as program:
-        assert program.stdout
-        rows, pid = program.stdout.readline().split()
-        mapped = is_mapped(int(pid), class_data.archive("spark", class_data.spark_class_path(jars)))
-        program.communicate(timeout=300)
 
-    assert (rows, program.returncode) == ("3", 0)
-    assert mapped
+def test_session_writes_and_merges_delta_and_starts_from_the_archive_of_its_classes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    jars, table = resolve_for_spark(PACKAGES), str(tmp_path / "table")
+
+    rows = spark.range(3)
+    rows.write.format("delta").save(table)
+    spark.sql(f"merge into delta.`{table}` t using delta.`{table}` s on t.id = s.id when matched then delete")
+    merged = spark.read.format("delta").load(table).count()
+    rows.write.format("delta").mode("overwrite").option("txnAppId", "a").option("txnVersion", "1").save(table)
+
+    assert (merged, spark.read.format("delta").load(table).count()) == (0, 3)
+    assert spark.sparkContext.getConf().get("spark.driver.extraClassPath") == os.pathsep.join(map(str, jars))
+    pid = spark._jvm.java.lang.ProcessHandle.current().pid()
+    assert is_mapped(pid, class_data.archive("spark", class_data.spark_class_path(jars)))
 
 
 def test_broker_starts_from_the_archive_of_its_classes(broker: EmbeddedBroker) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from pipeline.clock import now_ms
-from pipeline.local.embedded.config import HOST, free_port
 from pipeline.tables.owner.ownership import acquire
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Store
@@ -57,10 +56,3 @@ def test_what_the_job_enters_is_found_by_name_by_another_session(metastore: Meta
     assert "the tables are registered in the catalog" in entered.stderr
     assert found["rows"] == {table.name: int(table.name == "planner_state") for table in TABLES}
     assert found["comments"]["kind"] == "accepted, refused, release, taken, applied or void"
-
-
-def test_metastore_that_is_away_is_reported_and_the_session_goes_on(root: Path) -> None:
-    done = session("register", f"thrift://{HOST}:{free_port()}", str(root), _NAME)
-
-    assert "the tables could not be registered in the catalog; the stream continues" in done.stderr
-    assert done.stdout == "3\n"

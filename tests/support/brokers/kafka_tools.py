@@ -9,6 +9,7 @@ import re
 import subprocess
 from dataclasses import dataclass
 
+from pipeline.local import class_data
 from pipeline.local.embedded.config import KAFKA
 from pipeline.local.jars import resolve
 from pipeline.local.java import find_java
@@ -142,14 +143,20 @@ def list_groups(bootstrap: str) -> tuple[ListedGroup, ...]:
     return tuple(sorted(rows))
 
 
-def tool_jars() -> list[str]:
-    """Class path of Kafka's command line tools."""
-    return [str(jar) for jar in resolve((*KAFKA, _TOOLS), excludes=_FOR_OTHER_TOOLS)]
+def java_of_tools() -> list[str]:
+    """The beginning of a command line: Java with the class path of Kafka's command line tools.
+
+    The broker's jars come first, so that the tools start from the archive of their classes.
+    """
+    of_broker = resolve(KAFKA)
+    names = {jar.name for jar in of_broker}
+    others = (jar for jar in resolve((*KAFKA, _TOOLS), excludes=_FOR_OTHER_TOOLS) if jar.name not in names)
+    shared = class_data.use(class_data.archive("kafka", of_broker))
+    return [str(find_java()), *shared, "-cp", os.pathsep.join(map(str, (*of_broker, *others)))]
 
 
 def _run(bootstrap: str, *arguments: str) -> str:
-    jars = os.pathsep.join(tool_jars())
-    command = [str(find_java()), "-XX:TieredStopAtLevel=1", "-cp", jars, _COMMAND]
+    command = [*java_of_tools(), "-XX:TieredStopAtLevel=1", _COMMAND]
     done = subprocess.run(
         [*command, "--bootstrap-server", bootstrap, *arguments],
         capture_output=True,

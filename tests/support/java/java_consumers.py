@@ -1,12 +1,10 @@
 """Plain Java consumers, each a console consumer of Kafka in a process of its own."""
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pipeline.local.java import find_java
-from tests.support.brokers.kafka_tools import tool_jars
+from tests.support.brokers.kafka_tools import java_of_tools
 
 _COMMAND = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 _ASSIGNORS = "org.apache.kafka.clients.consumer"
@@ -17,7 +15,7 @@ _ENDED_WITHIN_S = 20
 def java_consumer(bootstrap: str, *, group: str, topic: str, assignors: tuple[str, ...]) -> Iterator[None]:
     """A member with these classes of Kafka as its list; what it reads is thrown away."""
     listed = ",".join(f"{_ASSIGNORS}.{name}" for name in assignors)
-    command = [str(find_java()), "-Xmx128m", "-cp", os.pathsep.join(tool_jars()), _COMMAND]
+    command = [*java_of_tools(), "-Xmx128m", _COMMAND]
     properties = {"partition.assignment.strategy": listed, "heartbeat.interval.ms": "300"}
     options = [f"--consumer-property={name}={value}" for name, value in properties.items()]
     process = subprocess.Popen(
