@@ -184,13 +184,17 @@ JAVA = Scenario(
 
 KIP848 = Scenario(
     # Even traffic: which half of the partitions a member gets depends on its random id.
-    topics=(Topic(name="returns", partitions=6, records_per_s=240, skew=0.0, burst_s=20),),
+    topics=(Topic(name="returns", partitions=6, records_per_s=360, skew=0.0, burst_s=5),),
     groups=with_control(
         Group(
             group_id="refunds",
             topics=("returns",),
-            speeds=(80, 320),
-            properties={"group.protocol": "consumer"},
+            speeds=(100, 440),
+            properties={
+                "group.protocol": "consumer",
+                # By large fetches a slow member reads, and commits, one partition for a long time, then the next.
+                "fetch.message.max.bytes": "4096",
+            },
             follows=True,
             note="KIP-848, one member is slow",
         )
