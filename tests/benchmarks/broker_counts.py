@@ -9,8 +9,7 @@ from unittest.mock import patch
 
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.embedded.config import free_port
-from pipeline.local.java import find_java
-from tests.support.brokers.kafka_tools import tool_jars
+from tests.support.brokers.kafka_tools import java_of_tools
 
 _OPTIONS = "JDK_JAVA_OPTIONS"
 _REQUESTS = "kafka.network:type=RequestMetrics,name=RequestsPerSec,*"
@@ -26,7 +25,7 @@ class Counts:
     requests: Counter[str]
     """By the name of the request, over its versions."""
     bytes_out: Counter[str]
-    """Bytes of records sent to clients, by topic."""
+    """Bytes of records that were sent to clients, by topic."""
 
     def since(self, before: "Counts") -> "Counts":
         """What came between."""
@@ -57,7 +56,7 @@ def start_counted(broker: EmbeddedBroker) -> int:
 def counts(port: int) -> Counts:
     """What the broker has counted so far."""
     command = [
-        *(str(find_java()), "-XX:TieredStopAtLevel=1", "-cp", os.pathsep.join(tool_jars())),
+        *java_of_tools(),
         *("org.apache.kafka.tools.JmxTool", "--one-time", "--report-format", "properties"),
         *("--jmx-url", f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{port}/jmxrmi"),
         *("--attributes", "Count", "--object-name", _REQUESTS, "--object-name", _BYTES),

@@ -30,3 +30,8 @@ def driver_process(bootstrap: str, folder: Path, *, more: str = "") -> Iterator[
         finally:
             process.terminate()
             process.wait(_ENDS_WITHIN_S)
+
+
+def batches(log: Path) -> int:
+    """Finished so far, by the driver's log."""
+    return log.read_text(encoding="utf-8").count(" batch batch_id=")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import processes
-from tests.benchmarks.driver_process import driver_process
+from tests.benchmarks.driver_process import batches, driver_process
 from tests.benchmarks.load import Load, traffic
 from tests.support.brokers.broker import create_offsets_topic, small_broker
 
@@ -43,9 +43,9 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
         load.prepare()
         with driver_process(broker.bootstrap_servers, Path(folder)) as (pid, log), traffic(load):
             time.sleep(settled_s)
-            batches, begun_s, before = _batches(log), time.monotonic(), processes.each(pid)
+            before_them, begun_s, before = batches(log), time.monotonic(), processes.each(pid)
             time.sleep(watched_s)
-            batches, minutes = _batches(log) - batches, (time.monotonic() - begun_s) / 60
+            done, minutes = batches(log) - before_them, (time.monotonic() - begun_s) / 60
             after = processes.each(pid)
             say(log.read_text(encoding="utf-8").rstrip().rpartition("\n")[2])
     used_s = {pid: (one.cpu_s - _cpu_s(before, pid)) / minutes for pid, one in after.items()}
@@ -54,15 +54,10 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
         for pid, one in sorted(after.items(), key=lambda item: -item[1].pss_mib)
     ]
     memory_mib = sum(one.pss_mib for one in after.values())
-    row = [load.groups, load.rows, batches, round(sum(used_s.values()), 2), memory_mib, len(after)]
+    row = [load.groups, load.rows, done, round(sum(used_s.values()), 2), memory_mib, len(after)]
     say(", ".join(f"{what}: {value}" for what, value in zip(_HEADER, row, strict=True)))
     return {"tables": [{"header": _HEADER, "rows": [row]}, {"header": _PROCESSES, "rows": by_process}]}
 
 
 def _cpu_s(before: dict[int, processes.Share], pid: int) -> float:
     return before[pid].cpu_s if pid in before else 0.0
-
-
-def _batches(log: Path) -> int:
-    """Finished so far."""
-    return log.read_text(encoding="utf-8").count(" batch batch_id=")
