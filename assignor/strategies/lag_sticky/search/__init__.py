@@ -1,6 +1,6 @@
 """The search of `lag-sticky`: packing to a deadline, local search, then exact search.
 
 Imports `problem` and `evaluation.drain`. Start with `search`; `packing` packs evicted partitions to one deadline,
-`local_search` relieves the slowest members of several solutions, each step of all of them at once, by the moves of
-`neighbourhood`, `exact` tries everything that could be better in a small group or in parts of a larger one.
+`local_search` relieves the slowest members by the moves of `neighbourhood`, `exact` tries everything that could be
+better in a small group or in parts of a larger one.
 """

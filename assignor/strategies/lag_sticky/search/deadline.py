@@ -2,7 +2,6 @@
 
 import operator
 from bisect import bisect_right
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +13,6 @@ from assignor.strategies.lag_sticky.search.candidates import Candidates
 _TOLERANCE = 1e-9
 _FEW_LATE = 8
 """Members, up to which lists take less time than calls of numpy."""
-_FEW_MEMBERS = 16
-"""Members, up to which to sort what each of them holds takes hardly longer than of one."""
 
 
 class ByWeight(NamedTuple):
@@ -72,27 +69,15 @@ class Deadline:
         """
         key = member, whole
         if key not in self._sorted:
-            if whole:
-                self._sort([member], self._candidates.of(member)[None, :], whole=True)
-            else:
-                n = self._problem.n_members
-                some = range(n) if n <= _FEW_MEMBERS else [member]
-                self._sort(some, self._candidates.table[some], whole=False)
+            partitions = self._candidates.of(member) if whole else self._candidates.table[member]
+            partitions = partitions[partitions >= 0]
+            weights = self.weight(partitions)
+            order = (-weights).argsort(kind="stable")
+            weights = weights[order]
+            to_end = np.zeros(len(weights) + 1)
+            weights[::-1].cumsum(out=to_end[1:])
+            self._sorted[key] = ByWeight(partitions[order].tolist(), weights.tolist(), to_end[::-1].tolist())
         return self._sorted[key]
-
-    def _sort(self, members: Sequence[int], table: Int64s, *, whole: bool) -> None:
-        """Sort the candidates of these members, a row for each, padded with -1 at the end."""
-        weights = self.weight(table)
-        # Stable, so that the padding, which weighs nothing, stays behind what weighs nothing.
-        order = (-weights).argsort(axis=1, kind="stable")
-        row = np.arange(len(table))[:, None]
-        partitions, weights = table[row, order], weights[row, order]
-        to_end = np.zeros((len(weights), weights.shape[1] + 1))
-        weights[:, ::-1].cumsum(axis=1, out=to_end[:, 1:])
-        columns = partitions.tolist(), weights.tolist(), to_end[:, ::-1].tolist()
-        held = (table >= 0).sum(axis=1).tolist()
-        for member, n, of_row, weighs, from_here in zip(members, held, *columns, strict=True):
-            self._sorted[member, whole] = ByWeight(of_row[:n], weighs[:n], from_here[: n + 1])
 
     def evictions(self, members: Bools, *, keep_heaviest: bool) -> Int64s:
         """The fewest partitions that have to leave for these members to meet the deadline.

@@ -54,7 +54,6 @@ class DeadlinePacker:
         self._bounds = bounds
         self._singly = _SINGLY_PER_MEMBER * problem.n_members + _SINGLY_AT_LEAST
         self._count = problem.start_count - np.bincount(problem.start[unowned], minlength=problem.n_members)
-        self._all_owned = bool((problem.current_owner[:-1] >= 0).all())
 
     def packings(self, time_s: float, exempt_s: float) -> Iterator[dict[int, int]]:
         """Members of the evicted and unowned partitions, for each way to meet the deadline that was found.
@@ -86,15 +85,18 @@ class DeadlinePacker:
             # Partitions without a current owner are evicted for nothing.
             left = self._budget - int((problem.current_owner[evicted] >= 0).sum())
             if left >= 0:
+                # Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
                 # Among many the rest is light enough to fill every gap, and one way does.
                 many = len(evicted) + len(unowned) > self._singly
                 bins = residual_capacity(self._problem, *self._without(evicted, deadline), exempt)
-                packing = _Packing(problem, deadline, bins, left, all_owned=self._all_owned)
+                packing = _Packing(problem, deadline, bins, left)
                 packing.begin(np.concatenate((evicted, unowned)), evicted, self._singly)
-                for members in packing.ways(only_one=many):
-                    yield members
-                    if many:
-                        return
+                for best_fit in (False,) if many else (False, True):
+                    members = packing.packed(best_fit=best_fit)
+                    if members is not None:
+                        yield members
+                        if many:
+                            return
 
     def _shed(self, exempt: Bools, unowned: Int64s, exempt_s: float) -> Int64s:
         """Partitions that exempt members evict, which would make them later than their own, later deadline."""
@@ -115,24 +117,13 @@ class DeadlinePacker:
 class _Packing:
     """Packings of the same partitions in one way or another."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        deadline: Deadline,
-        bins: ResidualCapacity,
-        budget: int,
-        *,
-        all_owned: bool,
-    ) -> None:
+    def __init__(self, problem: Problem, deadline: Deadline, bins: ResidualCapacity, budget: int) -> None:
         self._problem = problem
         self._deadline = deadline
-        self._all_owned = all_owned
         self._at_first = bins, budget
         self._first_evicted: list[int] = []
         self._first_queue: list[tuple[float, int]] = []
         self._light = np.zeros(0, np.int64)
-        # Whether some partition fitted on several members, so that it matters which one is taken.
-        self._had_choice = False
         # State of the packing in progress.
         self._bins, self._budget = self._at_first
         self._evicted: set[int] = set()
@@ -152,19 +143,7 @@ class _Packing:
         self._first_queue = list(zip(weights.tolist(), partitions.tolist(), strict=True))
         heapq.heapify(self._first_queue)
 
-    def ways(self, *, only_one: bool) -> Iterator[dict[int, int]]:
-        """Member of each partition of the queue by worst fit, and by best fit if that may come to something else.
-
-        Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
-        """
-        for best_fit in (False, True):
-            members = self._packed(best_fit=best_fit)
-            if members is not None:
-                yield members
-            if only_one or not self._had_choice:
-                return
-
-    def _packed(self, *, best_fit: bool) -> dict[int, int] | None:
+    def packed(self, *, best_fit: bool) -> dict[int, int] | None:
         """Member of each partition of the queue; None when one fits nowhere within the budget."""
         bins, self._budget = self._at_first
         self._bins, self._evicted, self._queue = (
@@ -196,16 +175,12 @@ class _Packing:
 
     def _bin_for(self, partition: int, weight: float, *, best_fit: bool) -> int:
         need = weight - self._deadline.tolerance
-        self._had_choice = self._had_choice or self._bins.have_choice(partition, need)
         find = self._bins.best_fit if best_fit else self._bins.worst_fit
         member = find(partition, need)
         return member if member >= 0 else self._bin_after_evictions(partition, weight)
 
     def _bin_after_evictions(self, partition: int, weight: float) -> int:
         """The first of a few members with much residual capacity that can evict enough; -1 for none."""
-        if self._budget == 0 and self._all_owned:
-            # Each eviction would be a move.
-            return -1
         for member in self._bins.worst_fits(partition):
             evicted = self._lighter_evictions(member, weight)
             # A handful: lists take a fraction of the time of arrays.

@@ -27,9 +27,6 @@ class ResidualCapacity(Protocol):
     def worst_fit(self, partition: int, weight: float) -> int:
         """The member with the most residual capacity if that is enough; -1 otherwise."""
 
-    def have_choice(self, partition: int, weight: float) -> bool:
-        """Whether several members have residual capacity enough."""
-
     def worst_fits(self, partition: int) -> list[int]:
         """A few members with the most residual capacity, the most first, enough or not."""
 
@@ -93,9 +90,6 @@ class _SortedMembers:
     def worst_fit(self, partition: int, weight: float) -> int:  # noqa: ARG002  anybody may have it
         return -self._ranked[-1][1] if self._ranked and self._ranked[-1][0] >= weight else -1
 
-    def have_choice(self, partition: int, weight: float) -> bool:  # noqa: ARG002  anybody may have it
-        return len(self._ranked) > 1 and self._ranked[-2][0] >= weight
-
     def worst_fits(self, partition: int) -> list[int]:  # noqa: ARG002  anybody may have it
         return [-minus_member for _, minus_member in self._ranked[: -_FEW - 1 : -1]]
 
@@ -153,9 +147,6 @@ class _ScannedReaders:
         readers = self._readers(partition)
         best = int(self._open_residual[readers].argmax())
         return int(readers[best]) if self._open_residual[readers[best]] >= weight else -1
-
-    def have_choice(self, partition: int, weight: float) -> bool:
-        return int(np.count_nonzero(self._open_residual[self._readers(partition)] >= weight)) > 1
 
     def worst_fits(self, partition: int) -> list[int]:
         readers = self._readers(partition)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from assignor.evaluation.drain.work import Work
-from assignor.model.arrays import Bools, Int64s
+from assignor.model.arrays import Int64s
 from assignor.strategies.lag_sticky.problem import Changes, Problem, Solution
 from assignor.strategies.lag_sticky.search.bounds import search_bounds
 from assignor.strategies.lag_sticky.search.candidates import candidates_at
@@ -79,14 +79,10 @@ class Search:
         # A packing changes counts at will, so with even counts the local search works from the start alone.
         packed = self._packed(budget) if self._problem.options.counts == "free" else []
         self._optima = {}
-        solutions = [*self._shortlist(packed), self.start]
-        # Where the first one is enough the others are not looked at; otherwise all are improved together.
-        alone = 1 if solutions[0].makespan_s <= enough_s else len(solutions)
-        for some in (solutions[:alone], solutions[alone:]):
-            for solution, optimum in zip(some, self._improved(some, budget), strict=True):
-                best = self._better(optimum, self._better(solution, best, budget), budget)
-                if best is not self.start and best.makespan_s <= enough_s:
-                    return self._refined(best, budget)
+        for solution in [*self._shortlist(packed), self.start]:
+            best = self._with_optimum(solution, best, budget)
+            if best is not self.start and best.makespan_s <= enough_s:
+                break
         return self._refined(best, budget)
 
     def _refined(self, best: Solution, budget: int) -> Solution:
@@ -109,7 +105,7 @@ class Search:
     def _with_optimum(self, solution: Solution, best: Solution, budget: int) -> Solution:
         """The best of these two and of what local search makes of the solution."""
         best = self._better(solution, best, budget)
-        return self._better(self._improved([solution], budget)[0], best, budget)
+        return self._better(self._improved(solution, budget), best, budget)
 
     def _better(self, new: Solution, old: Solution, budget: int) -> Solution:
         # `is_better` ignores small differences and times within the floor; the group must not be later by them.
@@ -126,25 +122,15 @@ class Search:
                 few.append(solution)
         return few[: max(1, min(_MOST_IMPROVED, _MEMBERS_IMPROVED // self._problem.n_members))]
 
-    def _improved(self, solutions: list[Solution], budget: int) -> list[Solution]:
-        """The local optimum of each."""
-        if not solutions:
-            return []
-        states = [
-            SearchState(self._problem, self._candidates, self._unowned, solution, self._time_s)
-            for solution in solutions
-        ]
-        return improve(states, budget, [self._overloaded(solution) for solution in solutions], self._optima)
-
-    def _overloaded(self, solution: Solution) -> Bools:
-        """N entries: members that never drain under the solution, whatever else they hold."""
+    def _improved(self, solution: Solution, budget: int) -> Solution:
+        state = SearchState(self._problem, self._candidates, self._unowned, solution, self._time_s)
         overloaded = np.zeros(self._problem.n_members, np.bool_)
         changes = solution.changes()
         for partition in self._bounds.never.tolist():
             overloaded[changes.get(partition, int(self._problem.start[partition]))] = True
         if self._bounds.fixed_never is not None:
             overloaded |= self._bounds.fixed_never
-        return overloaded
+        return improve(state, budget, overloaded, self._optima)
 
     def _packed(self, budget: int) -> list[Solution]:
         """Solutions that meet deadlines, first for all members and then for all but those of the outliers.

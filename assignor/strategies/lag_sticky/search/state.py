@@ -94,6 +94,10 @@ class SearchState:
             self._reload(member)
         self.moves += moves
 
+    def solution(self) -> Solution:
+        """The solution as it stands, its figures summed anew so that rounding does not pile up over the steps."""
+        return self.problem.solution(self.changes)
+
     def _held_by(self, member: int) -> list[tuple[float, int]]:
         """What the member holds, heaviest first: minus the weight, and the partition, which breaks ties."""
         # Copied on first use: most members are never touched.

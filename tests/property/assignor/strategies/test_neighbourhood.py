@@ -12,10 +12,9 @@ from assignor.evaluation.drain.work import Work
 from assignor.model.group import Group
 from assignor.strategies.lag_sticky.options import Options
 from assignor.strategies.lag_sticky.problem import Problem, Solution
-from assignor.strategies.lag_sticky.search import neighbourhood
 from assignor.strategies.lag_sticky.search.candidates import candidates_at
 from assignor.strategies.lag_sticky.search.deadline import _fewest_in_rows, fewest_covering
-from assignor.strategies.lag_sticky.search.neighbourhood import Turn, best_improvements
+from assignor.strategies.lag_sticky.search.neighbourhood import Neighbourhood
 from assignor.strategies.lag_sticky.search.state import SearchState
 from assignor.strategies.lag_sticky.start import build_problem
 from assignor.strategies.registry import strategy
@@ -36,7 +35,7 @@ def test_no_move_or_swap_within_the_budget_is_better_than_the_one_that_is_taken(
     slow = int(loads_s.argmax())
     costs = list(improvements(problem, slow, loads_s.tolist(), budget))
 
-    (step,) = best_improvements([Turn(state=state, slow=slow, budget=budget)])
+    step = Neighbourhood(state, slow, loads_s, budget).best()
 
     if costs:
         assert step is not None
@@ -59,14 +58,13 @@ def test_bound_on_weights_leaves_out_no_step_that_would_be_taken(
 ) -> None:
     problem = posed(group, price_s, floor_s)
     state = SearchState(problem, candidates_at(problem, NONE, 0.0), NONE, problem.solution({}), 0.0)
-    turns = [Turn(state=state, slow=slow, budget=budget) for slow in range(problem.n_members)]
+    loads_s = state.loads_s()
 
-    steps = best_improvements(turns)
+    for slow in range(problem.n_members):
+        step = Neighbourhood(state, slow, loads_s, budget).best()
 
-    with patch.object(
-        neighbourhood._Neighbourhoods, "_room", lambda _, __, members: np.full(members.shape, np.inf)
-    ):
-        assert best_improvements(turns) == steps
+        with patch.object(Neighbourhood, "_room", lambda _, members: np.full(len(members), np.inf)):
+            assert Neighbourhood(state, slow, loads_s, budget).best() == step
 
 
 @given(weights=WEIGHTS, excess=st.integers(1, 30).map(float), skip=st.integers(0, 2))
