@@ -53,7 +53,7 @@ class Figures:
     """Expected figures of a group before and after a plan; times in s."""
 
     drain_s_before: float | None = None
-    """None for never; also, if `capacity_known` is not True, for unknown. So are the next two."""
+    """None: never where `capacity_known`, otherwise unknown; so are the next two."""
     drain_s_after: float | None = None
     drain_s_bound: float | None = None
     capacity_known: bool | None = None

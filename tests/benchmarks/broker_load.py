@@ -40,7 +40,6 @@ _HEADER = [
     "requests a minute",
     "by kind",
     "bytes a minute",
-    "bytes at the start",
 ]
 
 

@@ -7,6 +7,7 @@ that counts topics and not work would have it.
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -179,10 +180,11 @@ def _repeated(advance: Callable[[], object]) -> Iterator[None]:
         while not is_over.wait(_COMMITS_EVERY_S):
             advance()
 
-    thread = threading.Thread(target=go)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        running = thread.submit(go)
+        try:
+            yield
+        finally:
+            is_over.set()
+        # Traffic that has ended by itself is an error.
+        running.result()
