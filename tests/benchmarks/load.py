@@ -20,8 +20,8 @@ from assignor.protocol.kafka.offsets import (
     encode_group_metadata_key,
     encode_offset_commit_value,
 )
-from tests.support.brokers.broker import OFFSETS_TOPIC, create_topics
-from tests.support.brokers.inject import RawRecord, commit_record, inject, offsets_partition
+from tests.support.brokers.broker import create_topics
+from tests.support.brokers.inject import RawRecord, commit_record, inject, injector, offsets_partition, send
 
 _COMMITS_EVERY_S = 10.0
 _MEMBERS = 10
@@ -161,14 +161,8 @@ def traffic(load: Load) -> Iterator[None]:
 @contextmanager
 def steady_traffic(load: Load) -> Iterator[None]:
     """The same by one producer that lasts: it asks the brokers for the same in each minute."""
-    producer = Producer({"bootstrap.servers": load.bootstrap, "linger.ms": 50, "log_level": 0})
-
-    def advance() -> None:
-        for record in load.next_commits():
-            producer.produce(OFFSETS_TOPIC, partition=record.partition, key=record.key, value=record.value)
-        assert producer.flush(120) == 0
-
-    with _repeated(advance):
+    producer = injector(load.bootstrap)
+    with _repeated(lambda: send(producer, load.next_commits())):
         yield
 
 

@@ -78,8 +78,12 @@ def commit_record(
 
 def inject(bootstrap: str, records: Iterable[RawRecord]) -> int:
     """Append the records in order, outside any transaction, and return how many they were."""
-    producer = Producer(_config(bootstrap))
-    return _send(producer, records)
+    return send(injector(bootstrap), records)
+
+
+def injector(bootstrap: str) -> Producer:
+    """A producer for `send`."""
+    return Producer(_config(bootstrap))
 
 
 def many_commits(*, groups: int, topics: int, partitions: int, rounds: int) -> Iterator[RawRecord]:
@@ -138,7 +142,8 @@ def _abort_if_open(producer: Producer) -> None:
             raise
 
 
-def _send(producer: Producer, records: Iterable[RawRecord]) -> int:
+def send(producer: Producer, records: Iterable[RawRecord]) -> int:
+    """`inject` by a producer that goes on."""
     failures: list[KafkaError] = []
 
     def delivered(error: KafkaError | None, _message: Message) -> None:
