@@ -10,17 +10,11 @@ _ENDS_WITHIN_S = 60.0
 
 
 @contextmanager
-def driver_process(bootstrap: str, folder: Path, *, more: str = "") -> Iterator[tuple[int, Path]]:
-    """Process id and log of the driver, which keeps its tables in `folder`/tables; it ends with the block.
-
-    Args:
-        bootstrap: Servers of its cluster.
-        folder: For its configuration, its log and its tables.
-        more: Lines of its configuration besides those two.
-    """
+def driver_process(bootstrap: str, folder: Path) -> Iterator[tuple[int, Path]]:
+    """Process id and log of the driver, which keeps its tables in `folder`/tables; it ends with the block."""
     config, log = folder / "lagwise.toml", folder / "log"
     config.write_text(
-        f'[kafka.properties]\n"bootstrap.servers" = "{bootstrap}"\n[tables]\nroot = "{folder}/tables"\n{more}',
+        f'[kafka.properties]\n"bootstrap.servers" = "{bootstrap}"\n[tables]\nroot = "{folder}/tables"\n',
         encoding="utf-8",
     )
     command = [sys.executable, "-m", "pipeline.run.main", "--config", str(config)]
