@@ -22,7 +22,7 @@ def environment(spark: str, installed: Callable[..., Environment]) -> Environmen
 
 def test_demo_measures_and_publishes(environment: Environment, spark: str) -> None:
     version = environment.run("python", "-c", "import pyspark; print(pyspark.__version__)")
-    done = environment.run("lagwise", "demo", "--seconds", "40", "--json", "summary.json", within_s=_WITHIN_S)
+    done = environment.run("lagwise", "demo", "--seconds", "60", "--json", "summary.json", within_s=_WITHIN_S)
 
     assert version.stdout.strip() == spark
     assert done.returncode == 0, done.stderr
