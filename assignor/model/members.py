@@ -39,7 +39,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Claims:
-    """What members claim, in the order of the members, and how many of their claims are impossible."""
+    """Claims of members on partitions, sorted by member, and the number of impossible ones."""
 
     arrays: ClaimArrays
     ignored: IgnoredClaims

@@ -1,4 +1,4 @@
-"""What the commits of groups show: lag, backlog, and what each member does now; of many groups at once.
+"""Evidence from commits, for many groups at once: lag, backlog, and the present load of each member.
 
 There are thousands of groups with a few members and some dozens of partitions each. A call of numpy takes as long for
 one of them as for a hundred, so those who decide about many groups ask for all of them together.
@@ -30,12 +30,12 @@ class EvidenceAsked:
     held: Sequence[Int64s]
     """Indices of each member's partitions."""
     before: Sequence[Before]
-    """What is known of each member."""
+    """Earlier knowledge of each member."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evidence:
-    """What the commits of one group show."""
+    """Evidence from the commits of one group."""
 
     lag: Int64s
     """P entries, records: see `lag.assignor_lag`; UNKNOWN where it is."""

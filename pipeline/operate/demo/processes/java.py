@@ -1,4 +1,4 @@
-"""What the demo compiles: groups with members in Java, with the command of their process, and the broker's assignor."""
+"""Java in the demo: jars that it compiles, and the command that runs members in Java."""
 
 import os
 import subprocess
