@@ -1,19 +1,17 @@
 """Decide about one group: publish a target, leave it as it is, or abstain, with the reason.
 
 A pure function of the facts about the group, earlier decisions, and the time: the same input gives the same record,
-byte for byte. `decide` reads from top to bottom: can the group be planned (`eligibility`), what became of its
+byte for byte. `deciding` reads from top to bottom: can the group be planned (`eligibility`), what became of its
 plan (`lifecycle`) and of one that waits (`approval`), what is wanted (`problem.wanted`), does anything speak against it
 (`verdicts`), and what is sent.
 """
 
 from collections.abc import Generator
 from dataclasses import replace
-from functools import partial
 
 from assignor.errors import AssignorError
 from assignor.evaluation.validity import check
 from pipeline.planning import broker_reasons, reasons
-from pipeline.planning.asking import answered
 from pipeline.planning.broker_groups import (
     has_other_target,
     has_taken,
@@ -39,7 +37,7 @@ from pipeline.planning.life.next_state import (
     on_resent,
 )
 from pipeline.planning.problem.case import Case
-from pipeline.planning.problem.evidence import Evidence, EvidenceAsked, evidence
+from pipeline.planning.problem.evidence import Evidence, EvidenceAsked
 from pipeline.planning.problem.fixed import pinned
 from pipeline.planning.problem.group import posed
 from pipeline.planning.problem.improvement import gain
@@ -49,20 +47,6 @@ from pipeline.planning.progress import PlanProgress, progress_of
 from pipeline.planning.state import GroupState, PlanState
 from pipeline.planning.values import Decision, Published, Sent, Target, Verdict, next_epoch
 from pipeline.planning.verdicts import is_out, judged, must_be_replaced, wanted_verdict
-
-
-def decide(
-    facts: GroupFacts,
-    partitions: PartitionFacts,
-    rules: Rules,
-    published: Published | None,
-    state: GroupState,
-    *,
-    now_ms: int,
-) -> Decision:
-    """See `deciding`; the evidence is that of this group alone."""
-    asking = deciding(facts, partitions, rules, published, state, now_ms=now_ms)
-    return answered([asking], partial(evidence, now_ms=now_ms))[0]
 
 
 def deciding(

@@ -145,7 +145,7 @@ class DemoRun:
                 report = _next(reports, asked, meanwhile, until_s=until_s)
 
     def _later(self, jar: Future[Path], asked: Event) -> Iterator[Scenario]:
-        """What is not there from the beginning."""
+        """Scenarios that start once the broker runs."""
         yield PAIRED
         if self._has_assignor:
             yield KIP848

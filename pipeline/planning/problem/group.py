@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -16,10 +15,9 @@ from assignor.model.topics import Topics
 from assignor.protocol.ranges import parse_ranges
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning import reasons
-from pipeline.planning.asking import answered
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.problem.capacity import Belief, believed, identities, is_given_up, learned
-from pipeline.planning.problem.evidence import Evidence, EvidenceAsked, evidence
+from pipeline.planning.problem.evidence import Evidence, EvidenceAsked
 from pipeline.planning.problem.load import Before, Load
 from pipeline.planning.problem.work import in_work, record_costs, shown_in_work
 from pipeline.planning.state import GroupState, PlanState
@@ -41,14 +39,6 @@ class Problem:
     """Members that read nothing now though they could, and are not given up yet."""
     resumed: frozenset[str]
     """Members that read again, and stood still at the decision before."""
-
-
-def to_problem(
-    facts: GroupFacts, partitions: PartitionFacts, rules: Rules, state: GroupState, *, now_ms: int
-) -> tuple[Problem, GroupState]:
-    """See `posed`; the evidence is that of this group alone."""
-    asking = posed(facts, partitions, rules, state, now_ms=now_ms)
-    return answered([asking], partial(evidence, now_ms=now_ms))[0]
 
 
 def posed(

@@ -10,7 +10,6 @@ from assignor.model.arrays import Bools, Int32s
 from assignor.protocol.commands import Orders
 from assignor.protocol.control import ControlRecord, decode
 from pipeline.config.model import PlanConfig, RatesConfig
-from pipeline.planning.decide import decide
 from pipeline.planning.facts import (
     AckFacts,
     GroupFacts,
@@ -27,6 +26,7 @@ from tests.benchmarks.worlds.followers import Offer
 from tests.benchmarks.worlds.observer import START_MS, Observer
 from tests.benchmarks.worlds.scenario import Scenario
 from tests.benchmarks.worlds.view import View
+from tests.support.planning.alone import decide
 
 _CONFIG = PlanConfig()
 _GROUP = "g"

@@ -1,9 +1,9 @@
 """A group as its commits show it."""
 
 from pipeline.planning.facts import GroupFacts, PartitionFacts
-from pipeline.planning.problem.group import to_problem
 from pipeline.planning.problem.measured import Measured, measured
 from pipeline.planning.state import FRESH
+from tests.support.planning.alone import to_problem
 from tests.support.planning.facts import NOW_MS, RULES
 
 

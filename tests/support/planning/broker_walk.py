@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from assignor.protocol.ranges import parse_ranges
-from pipeline.planning.decide import decide
 from pipeline.planning.facts import GroupFacts, Reconciliation, Rules
 from pipeline.planning.state import FRESH, GroupState, from_json, to_json
 from pipeline.planning.values import Decision, Published
+from tests.support.planning.alone import decide
 from tests.support.planning.facts import NOW_MS, RULES, kip848_group, partitions
 from tests.support.planning.plan_walk import Held, out
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from assignor.protocol.commands import Orders
 from assignor.protocol.ranges import parse_ranges
-from pipeline.planning.decide import decide
 from pipeline.planning.facts import AckFacts, Rules
 from pipeline.planning.state import FRESH, GroupState, from_json, to_json
 from pipeline.planning.values import Decision, Published
+from tests.support.planning.alone import decide
 from tests.support.planning.facts import NOW_MS, RULES, draining, group, partitions
 
 Held = Mapping[str, Mapping[str, tuple[int, ...]]]

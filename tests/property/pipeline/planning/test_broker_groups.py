@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from assignor.evaluation.validity import check
 from assignor.strategies.registry import STRATEGIES
-from pipeline.planning.decide import decide
 from pipeline.planning.facts import GroupFacts
-from pipeline.planning.problem.group import to_problem
 from pipeline.planning.state import FRESH
+from tests.support.planning.alone import decide, to_problem
 from tests.support.planning.facts import NOW_MS, RULES, group, kip848_group, partitions
 
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from assignor.evaluation.validity import check
 from assignor.protocol.control import decode
 from assignor.protocol.ranges import format_ranges
-from pipeline.planning.problem.group import to_problem
 from pipeline.planning.state import FRESH
 from pipeline.planning.values import Decision
+from tests.support.planning.alone import to_problem
 from tests.support.planning.broker_walk import FOLLOWED, BrokerWalk
 from tests.support.planning.facts import NO_GUARDS, partitions
 from tests.support.planning.plan_walk import Held

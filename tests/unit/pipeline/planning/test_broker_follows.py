@@ -7,9 +7,9 @@ import pytest
 from assignor.clients.control import ControlState
 from assignor.protocol.commands import Orders
 from assignor.protocol.control import decode, encode_key
-from pipeline.planning.decide import decide
 from pipeline.planning.state import PlanState
 from pipeline.planning.values import Decision
+from tests.support.planning.alone import decide
 from tests.support.planning.broker_walk import FOLLOWED, BrokerWalk
 from tests.support.planning.facts import NO_GUARDS, NOW_MS, group, partitions
 from tests.support.planning.plan_walk import Held

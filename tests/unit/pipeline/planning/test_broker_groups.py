@@ -7,11 +7,11 @@ import pytest
 
 from assignor.protocol.commands import Orders
 from pipeline.planning.broker_reasons import ADVICE
-from pipeline.planning.decide import decide
 from pipeline.planning.facts import GroupFacts, Reconciliation, Rules
 from pipeline.planning.life.answers import follows_within_generation
 from pipeline.planning.state import FRESH, GroupState
 from pipeline.planning.values import Decision
+from tests.support.planning.alone import decide
 from tests.support.planning.facts import NO_GUARDS, NOW_MS, RULES, group, kip848_group, partitions
 from tests.support.planning.plan_walk import out
 

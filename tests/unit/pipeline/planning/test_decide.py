@@ -8,10 +8,10 @@ import pytest
 from assignor.model.group import LEAST_CAPACITY
 from assignor.protocol.control import decode
 from pipeline.lag.lag import UNKNOWN
-from pipeline.planning.decide import decide
 from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
 from pipeline.planning.state import FRESH
 from pipeline.planning.values import Decision, Published
+from tests.support.planning.alone import decide
 from tests.support.planning.facts import NOW_MS, RULES, draining, group, partitions
 
 BURIED = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.planning.decide import decide
 from pipeline.planning.facts import AckFacts
 from pipeline.planning.state import FRESH, PlanState
+from tests.support.planning.alone import decide
 from tests.support.planning.facts import NO_GUARDS, NOW_MS, RULES, committing, group
 from tests.support.planning.plan_walk import Walk, out, walk
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pipeline.config.model import GuardsConfig
-from pipeline.planning.decide import decide
 from pipeline.planning.facts import PartitionFacts
 from pipeline.planning.state import FRESH, GroupState
 from pipeline.planning.step import guard_limits
 from pipeline.planning.values import Decision
+from tests.support.planning.alone import decide
 from tests.support.planning.facts import NOW_MS, RULES, committing, group
 
 DEFAULTS = replace(RULES, strategy="lag-sticky", guards=guard_limits(GuardsConfig()), migration="disabled")

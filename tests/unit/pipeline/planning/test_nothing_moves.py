@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.planning.decide import decide
 from pipeline.planning.facts import GroupFacts, Rules
 from pipeline.planning.reasons import AT_TARGET as AT_TARGET_REASON
 from pipeline.planning.state import FRESH
 from pipeline.planning.values import Decision, Published
+from tests.support.planning.alone import decide
 from tests.support.planning.facts import NO_GUARDS, NOW_MS, RULES, group, partitions
 from tests.support.planning.plan_walk import Walk, out
 

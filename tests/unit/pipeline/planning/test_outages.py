@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from assignor.model.arrays import Int32s
-from pipeline.planning.decide import decide
 from pipeline.planning.facts import PartitionFacts
 from pipeline.planning.state import FRESH
 from pipeline.planning.values import Decision
@@ -19,6 +18,7 @@ from tests.benchmarks.worlds.scenarios.parts import HOUR, plain
 from tests.benchmarks.worlds.scenarios.pauses import stopped
 from tests.benchmarks.worlds.view import View
 from tests.benchmarks.worlds.world import World
+from tests.support.planning.alone import decide
 from tests.support.planning.facts import NOW_MS, committing, group
 from tests.unit.pipeline.planning.test_no_harm import DEFAULTS, KEEPS_UP
 

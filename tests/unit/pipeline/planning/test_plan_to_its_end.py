@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.planning.decide import decide
 from pipeline.planning.facts import AckFacts, PartitionFacts
 from pipeline.planning.state import FRESH
+from tests.support.planning.alone import decide
 from tests.support.planning.facts import NO_GUARDS, NOW_MS, RULES, partitions
 from tests.support.planning.facts import group as group_facts
 from tests.support.planning.plan_walk import HALFWAY, Walk, out, walk

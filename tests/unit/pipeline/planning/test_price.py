@@ -8,13 +8,13 @@ import pytest
 
 from pipeline.planning.effect import price
 from pipeline.planning.problem.case import Case
-from pipeline.planning.problem.group import to_problem
 from pipeline.planning.problem.measured import measured
 from pipeline.planning.state import FRESH, GroupState, from_json, to_json
 from tests.benchmarks.worlds.policies import Lagwise, NoPlans
 from tests.benchmarks.worlds.run import run
 from tests.benchmarks.worlds.scenarios import drawn
 from tests.support.operate.patient import plan
+from tests.support.planning.alone import to_problem
 from tests.support.planning.facts import NOW_MS, RULES, committing, group
 
 BEFORE = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}

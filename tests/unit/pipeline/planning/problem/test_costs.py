@@ -5,9 +5,9 @@ import pytest
 
 from assignor.model.topics import Topics
 from pipeline.planning.problem.costs import Shown, costs
-from pipeline.planning.problem.group import to_problem
 from pipeline.planning.problem.work import expensive, record_costs
 from pipeline.planning.state import FRESH, MemberRate, Spell
+from tests.support.planning.alone import to_problem
 from tests.support.planning.facts import NOW_MS, RULES, committing, group
 
 N = 9

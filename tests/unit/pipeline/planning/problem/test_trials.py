@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from pipeline.planning.problem.capacity import believed, learned
-from pipeline.planning.problem.group import to_problem
 from pipeline.planning.problem.load import Load
 from pipeline.planning.state import FRESH, MemberRate
+from tests.support.planning.alone import to_problem
 from tests.support.planning.facts import NOW_MS, RULES, draining, group, partitions
 from tests.support.planning.plan_walk import Walk
 
