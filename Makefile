@@ -78,8 +78,9 @@ check-deploy: setup docs ## image, chart, units and their configurations by helm
 shape: setup ## modules per package, arrows, lines, complexity, comments, unused code
 	@$(BIN)/python -m tests.shape
 
-fault: setup ## kill the driver between every two steps, followers at every state of a hand-over, brokers that assign (takes a JDK 17 and Go 1.26)
+fault: setup ## kill the driver between every two steps, followers at every state of a hand-over, brokers that assign; the oracle tests with ten times as many groups (takes a JDK 17 and Go 1.26)
 	@$(BIN)/python -m pytest tests/fault -q -p no:randomly
+	@LAGWISE_ORACLE_EXAMPLES=3000 $(BIN)/python -m pytest tests/oracle -q -n 2 --dist loadfile --no-loadscope-reorder -p no:randomly
 
 bench: setup ## measure; figures go to tests/benchmarks/results
 	@$(BIN)/python -m tests.benchmarks

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pipeline.decode.filters import ControlTopics, Filters
 from pipeline.kafka.sources.groups.settings import GroupsSettings
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
-from pipeline.kafka.sources.records.consumer import ReadSettings
+from pipeline.kafka.sources.records.settings import ReadSettings
 
 KAFKA = "kafka."
 """Prefix of librdkafka options."""

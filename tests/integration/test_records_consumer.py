@@ -12,7 +12,8 @@ from confluent_kafka.admin import NewTopic, OffsetSpec
 
 from pipeline.kafka.positions import TRUNCATED, PartitionKey, Span
 from pipeline.kafka.sources.records import consumer as records_consumer
-from pipeline.kafka.sources.records.consumer import ReadSettings, consume
+from pipeline.kafka.sources.records.consumer import consume
+from pipeline.kafka.sources.records.settings import ReadSettings
 from pipeline.kafka.sources.records.taking import RECORDS
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.brokers.broker import OFFSETS_TOPIC, admin_client, create_topics, produce, small_broker

@@ -29,8 +29,9 @@ from pipeline.kafka.migration import MigrationWatch
 from pipeline.kafka.positions import REFUSED, Span
 from pipeline.kafka.retention import RetentionWatch
 from pipeline.kafka.sources.log_offsets.topics_gone import confirm_gone
-from pipeline.kafka.sources.records.consumer import ReadSettings, consume
+from pipeline.kafka.sources.records.consumer import consume
 from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.kafka.sources.records.settings import ReadSettings
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.cli.orders.topic import orders_topic
 from pipeline.planning.memory import PlanRecord

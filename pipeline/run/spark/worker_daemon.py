@@ -12,6 +12,7 @@ import pipeline.run.tasks.deciding
 import pipeline.run.tasks.folding
 import pipeline.run.tasks.tables
 import pipeline.source.datasource
+import pipeline.source.partitions
 import pipeline.source.reading  # noqa: F401 - imported for those that are forked
 
 if __name__ == "__main__":

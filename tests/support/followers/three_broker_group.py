@@ -110,7 +110,10 @@ class ThreeBrokerGroup:
             found[:] = [self.at_rest()]
             return bool(found[0])
 
-        wait_until(settle, what=f"{sorted(self.live)} with all partitions", within_s=within_s)
+        try:
+            wait_until(settle, what=f"{sorted(self.live)} with all partitions", within_s=within_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; asked: {self.describing.ask()}; told: {self.held()}") from error
         return found[0]
 
     def held(self) -> dict[str, set[int]]:

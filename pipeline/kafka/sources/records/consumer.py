@@ -1,9 +1,8 @@
 """Source: the consumer of `decode.records`: one per worker, with assigned partitions and without a group."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -11,19 +10,9 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from pipeline.kafka.client import resolve
 from pipeline.kafka.positions import PartitionKey, Span
+from pipeline.kafka.sources.records.settings import ReadSettings
 from pipeline.kafka.sources.records.taking import Progress, take
 from pipeline.kafka.tokens import ready
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadSettings:
-    """Settings of a worker that reads."""
-
-    properties: Mapping[str, str]
-    """librdkafka properties; references to secrets are still unresolved, executors resolve their own."""
-    timeout_s: float
-    """Time without progress after which a span is abandoned."""
-
 
 _READER = {
     "group.id": "lagwise-reader",

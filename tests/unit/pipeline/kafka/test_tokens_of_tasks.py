@@ -13,8 +13,9 @@ from pipeline.kafka.list_offsets import leaders
 from pipeline.kafka.positions import Span
 from pipeline.kafka.sources.log_offsets import ask
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Share
-from pipeline.kafka.sources.records.consumer import ReadSettings, consume
+from pipeline.kafka.sources.records.consumer import consume
 from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.kafka.sources.records.settings import ReadSettings
 from pipeline.kafka.tokens import ready
 
 _PROPERTIES = {"bootstrap.servers": "127.0.0.1:9", "token_provider": "tokens_of_task:token"}

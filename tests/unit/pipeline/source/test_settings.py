@@ -1,5 +1,8 @@
 """Settings of the source, as options that Spark keeps."""
 
+import json
+import subprocess
+import sys
 from dataclasses import replace
 
 from pipeline.config.model import Config, ControlConfig, KafkaConfig
@@ -41,3 +44,20 @@ def test_options_hold_references_to_secrets_under_the_names_that_spark_redacts()
 
 def test_last_batches_of_a_job_that_runs_once_are_not_far_apart() -> None:
     assert SETTINGS.interval_s == 5
+
+
+_READER = """
+import json, sys
+from pipeline.source.datasource import LagwiseSource
+source = LagwiseSource(json.loads(sys.argv[1]))
+source.streamReader(source.schema())
+print(*(name for name in ("confluent_kafka", "deltalake", "pandas", "pydantic") if name in sys.modules))
+"""
+
+
+def test_processes_for_the_schema_and_for_the_reader_load_no_tables_and_no_client() -> None:
+    command = [sys.executable, "-c", _READER, json.dumps(SETTINGS.to_options())]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout.split() == []
