@@ -31,7 +31,7 @@ test: setup ## unit, property, oracle (Kafka's own code, all assignments tried),
 	@$(BIN)/python -m pytest tests/unit tests/property -q -n 2 --dist worksteal
 	@# Tests of one file share a job or a broker and tell its story in order.
 	@# What fails beside others and passes alone is printed, and does not end the run (tests/again.py).
-	@$(BIN)/python -m pytest tests/oracle tests/spark tests/integration -q -n 2 --dist loadfile --no-loadscope-reorder \
+	@$(BIN)/python -m pytest tests/oracle tests/spark tests/integration -q -n 3 --dist loadfile --no-loadscope-reorder \
 	  -p no:randomly --durations=10 \
 	  || { status=$$?; [ $$status = 1 ] && $(BIN)/python -m tests.again tests/oracle tests/spark tests/integration; }
 
@@ -69,7 +69,7 @@ check-operate: setup ## a real Prometheus scrapes the demo, a real Chromium look
 	@$(BIN)/python -m pytest tests/operate -q -p no:randomly
 
 check-release: setup ## the wheel in empty environments: the demo, serve, consumers; its dependencies for Python 3.10 to 3.13; the job on Spark 4.0 and 4.1 (about seven minutes)
-	@$(BIN)/python -m pytest tests/release -q -p no:randomly
+	@$(BIN)/python -m pytest tests/release -q -n 2 --dist loadfile -p no:randomly --durations=5
 
 check-deploy: setup docs ## image, chart, units and their configurations by helm, promtool, hadolint, systemd and others (fetches and builds them into .venv; takes Go)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group deploy

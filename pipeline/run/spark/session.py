@@ -60,6 +60,8 @@ _DEFAULTS = {
     "spark.sql.streaming.stopTimeout": "60s",
     # How often the source is asked whether a batch is due.
     "spark.sql.streaming.pollingDelay": "500ms",
+    # Delta's default of 50 tasks reads the log of each table when it is entered into a catalog.
+    "spark.databricks.delta.snapshotPartitions": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -302,6 +302,9 @@ def three_clients(
         "session.timeout.ms": None,
         "heartbeat.interval.ms": None,
         "partition.assignment.strategy": None,
+        # After the kill of a broker librdkafka's member may read on and never give up what it is told to: the
+        # coordinator removes it after its rebalance time-out, and it joins anew.
+        "max.poll.interval.ms": 45_000,
     }
     with (
         Processes(

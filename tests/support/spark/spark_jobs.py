@@ -27,7 +27,7 @@ def jobs_of(spark: SparkSession, run: Callable[[], object]) -> list[SparkJob]:
 
 def _jobs(spark: SparkSession) -> dict[int, SparkJob]:
     context = spark.sparkContext._jsc.sc()
-    context.listenerBus().waitUntilEmpty()
+    context.listenerBus().waitUntilEmpty(60_000)
     found = context.statusStore().jobsList(None)
     jobs = [found.apply(index) for index in range(found.size())]
     return {job.jobId(): SparkJob(_description(job), job.numTasks()) for job in jobs}
