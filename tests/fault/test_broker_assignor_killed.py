@@ -48,10 +48,13 @@ def check(one: ThreeBrokerGroup) -> None:
     """Every record was processed, by a member that had its partition, and no partition had two owners."""
     one.processes.finish()
     assert one.processes.missing() == []
-    assert one.processes.overlaps() == []
+    assert one.overlaps() == []
     assert one.processes.strays() == []
     assert one.processes.failed() == []
-    log.info("%s records a partition, %s processed twice", one.processes.produced, one.processes.repeated())
+    produced, repeated = one.processes.produced, one.processes.repeated()
+    log.info(
+        "%s records a partition, %s processed twice, %s members removed", produced, repeated, one.removed()
+    )
 
 
 def follow_a_plan(one: ThreeBrokerGroup, *, tries: int = 1) -> int:

@@ -23,6 +23,7 @@ from tests.support.brokers.cluster import ProxiedCluster, create_replicated_topi
 from tests.support.brokers.describing import Describing
 from tests.support.followers.broker_group import BrokerGroup
 from tests.support.followers.follow_processes import Processes
+from tests.support.followers.stays import Stay
 from tests.support.go.franz import franz_member
 from tests.support.java.broker_jar import ASSIGNOR, OF_THE_DEMO, brokers_with_jar
 from tests.support.java.java_apps import Owned
@@ -36,6 +37,8 @@ _COPIES = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
 _RECORDS_PER_S = 20.0
 _READS, _READS_NOT = "Plans are read from control topic", "cannot be read"
 _DEADLINE_S = 15
+_HEARTBEAT_S = 1.0
+"""Three heartbeats of these brokers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +140,23 @@ class ThreeBrokerGroup:
             if line["what"] in ("revoked", "lost") and line["at"] >= since_s
             for n in line["places"]
         )
+
+    def overlaps(self) -> list[tuple[Stay[int], Stay[int]]]:
+        """Pairs of stays of two members with one partition at one time.
+
+        A member that the coordinator has removed hears of it with its next heartbeat and reads on until then, while
+        what it commits is refused: no consumer can know better, so such a pair is not counted.
+        """
+        lost = {(one["who"], one["at"]) for one in self.processes.lines() if one["what"] == "lost"}
+        return [
+            (first, second)
+            for first, second in self.processes.overlaps()
+            if (first.who, first.end) not in lost or first.end - second.start > _HEARTBEAT_S
+        ]
+
+    def removed(self) -> int:
+        """How often a member was told that the coordinator had removed it."""
+        return sum(one["what"] == "lost" and bool(one["places"]) for one in self.processes.lines())
 
     def last_change_s(self) -> float:
         """Monotonic time at which a member was last told of a partition."""
@@ -304,7 +324,7 @@ def three_clients(
         "partition.assignment.strategy": None,
         # After the kill of a broker librdkafka's member may read on and never give up what it is told to: the
         # coordinator removes it after its rebalance time-out, and it joins anew.
-        "max.poll.interval.ms": 45_000,
+        "max.poll.interval.ms": "45000",
     }
     with (
         Processes(
