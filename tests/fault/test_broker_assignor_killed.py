@@ -48,7 +48,7 @@ def check(one: ThreeBrokerGroup) -> None:
     """Every record was processed, by a member that had its partition, and no partition had two owners."""
     one.processes.finish()
     assert one.processes.missing() == []
-    assert one.overlaps() == []
+    assert one.processes.overlaps() == []
     assert one.processes.strays() == []
     assert one.processes.failed() == []
     produced, repeated = one.processes.produced, one.processes.repeated()
