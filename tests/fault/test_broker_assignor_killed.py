@@ -53,7 +53,10 @@ def check(one: ThreeBrokerGroup) -> None:
     assert one.processes.failed() == []
     produced, repeated = one.processes.produced, one.processes.repeated()
     log.info(
-        "%s records a partition, %s processed twice, %s members removed", produced, repeated, one.removed()
+        "%s records a partition, %s processed twice, %s restarts of a deaf member",
+        produced,
+        repeated,
+        one.deaf,
     )
 
 
