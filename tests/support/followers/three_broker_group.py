@@ -131,8 +131,9 @@ class ThreeBrokerGroup:
         told to give up, or does not read what it was given.
         """
         described = self.describing.ask()
+        # While no coordinator answers, nobody knows what the member has missed.
         wanted = {one.client_id: set(one.wanted) for one in described.members} if described else {}
-        if _DEAF in self.live and wanted.get(_DEAF, set()) != self.held()[_DEAF]:
+        if _DEAF in self.live and _DEAF in wanted and wanted[_DEAF] != self.held()[_DEAF]:
             self.deaf += 1
             self.processes.kill(_DEAF)
             self.start(_DEAF)
