@@ -160,11 +160,11 @@ class AloneStreamReader(_Alone, DataSourceStreamReader):
         self._pace = Pace(settings.interval_s)
         self._newest: dict[str, Any] | None = None
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+    def initialOffset(self) -> dict[str, Any]:
         """That of a query without a checkpoint."""
         return {}
 
-    def latestOffset(self, start: object = None, limit: object = None) -> dict[str, Any]:  # noqa: ARG002, N802
+    def latestOffset(self, start: object = None, limit: object = None) -> dict[str, Any]:  # noqa: ARG002 - Spark's signature
         """Return the log ends, asked for once per interval.
 
         Args:

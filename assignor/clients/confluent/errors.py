@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, KafkaException
 from assignor.clients.follower.state import PartitionKey
 from assignor.errors import AssignorError
 
-_STATE = KafkaError._STATE  # noqa: SLF001  # librdkafka marks codes of its own with an underscore
+_STATE = KafkaError._STATE
 
 
 class NotOwnedError(AssignorError, KafkaException):

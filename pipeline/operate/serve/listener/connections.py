@@ -62,7 +62,7 @@ class Connection(H11Protocol):
         self._fetch_timer: asyncio.TimerHandle | None = None
         self._is_too_many = False
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn narrows it
         """Accept it; at the limit, replace the connection whose request is late for longest."""
         super().connection_made(transport)
         state = self.server_state
