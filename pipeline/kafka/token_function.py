@@ -50,7 +50,7 @@ def load_function(name: str) -> Callable[..., Any]:
     except Exception as error:
         raise ConfigError(
             f"{_KEY}: module {module_name} cannot be imported on this machine: {one_line(error)}; install it for the "
-            "Python that runs lagwise, on every host of driver and executors, or put its folder into PYTHONPATH there"
+            "Python that runs lagwise, on every host of driver and executors, or add its folder to PYTHONPATH there"
         ) from error
     for part in path.split("."):
         if not hasattr(found, part):

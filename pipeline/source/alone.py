@@ -215,7 +215,7 @@ def _require_read(row: Mapping[str, Any], end: int | None) -> None:
     error = row["error"]
     if error is None and end is not None and row["position"] < end:
         # A leader that is new may not know yet how far its log counts.
-        error = f"its leader ends it at offset {row['position']}, before offset {end} where this batch ends"
+        error = f"its leader reports its end at offset {row['position']}, before offset {end} where this batch ends"
     if error is not None:
         log = "the list of topics" if end is None else f"partition {row['partition']} of {row['topic']}"
         raise BrokerUnavailableError(f"{log} cannot be read: {error}")

@@ -54,7 +54,7 @@ def broker(
 
     It prints the bootstrap servers and the data folder once it answers.
 
-    Exit status: 0 stopped, 1 it could not start, or ended by itself, 2 wrong usage.
+    Exit status: 0 stopped, 1 it could not start, or ended unexpectedly, 2 wrong usage.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     properties = {_OFFSETS_PARTITIONS: str(partitions_of_offsets_topic)}

@@ -205,12 +205,14 @@ def test_answer_that_is_not_fetched_for_a_minute_is_given_up(
     app.may_end.set()
     with serving_app(app) as url, connect(url, _WHOLE) as idle:
         assert len(get(url).body) == size
-        wait_until(lambda: "an answer was not fetched in time" in caplog.text, what="patience at its end")
+        wait_until(
+            lambda: "a client did not read its response in time" in caplog.text, what="patience at its end"
+        )
 
         # What the kernel has taken is all that still comes.
         assert len(received(idle)) < size
         assert len(get(url).body) == size
-    told = [one for one in caplog.records if "was not fetched in time" in one.message]
+    told = [one for one in caplog.records if "did not read its response in time" in one.message]
     assert [one.__dict__["limit_s"] for one in told] == [3.0]
 
 
