@@ -28,6 +28,7 @@ from pipeline.local.embedded.probe import BrokerProbe
 _PORT_ATTEMPTS = 3
 _SHAPE_FILE = "cluster.json"
 _KNOWN_WITHIN_S = 60.0
+# Brokers do not announce that they know one another.
 _LOOK_EVERY_S = 0.05
 
 

@@ -13,6 +13,7 @@ from pipeline.local.embedded.cluster_node import ClusterNode
 from pipeline.local.embedded.config import KAFKA
 from pipeline.local.jars import resolve
 
+# How late the command reports that a node has stopped; Ctrl-C ends it at once.
 _LOOK_EVERY_S = 0.5
 _OFFSETS_PARTITIONS = "offsets.topic.num.partitions"
 
