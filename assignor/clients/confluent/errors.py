@@ -35,7 +35,7 @@ class NotOwnedError(AssignorError, KafkaException):
             return "this member is not in a generation of its group; it can commit once poll() has joined or rejoined"
         return (
             f"not read by this member, so left alone: {', '.join(f'{t}-{p}' for t, p in self.places)}; "
-            "what else was asked is done"
+            "the rest was done"
         )
 
 
