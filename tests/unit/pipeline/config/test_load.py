@@ -131,7 +131,7 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
         ("[control.acks_topics]\n'shop-' = 'a b'", "control.acks_topics.shop-: must be a topic name: "),
         (
             "[control.acks_topics]\n'shop-' = 'lagwise.commands'",
-            'control: acks_topics."shop-": lagwise.commands is control.commands_topic as well; give',
+            'control: acks_topics."shop-": lagwise.commands is control.commands_topic as well; choose',
         ),
         (
             "[control]\ntopic = 'plans'\nacks_topics = {'shop-' = 'plans'}",
@@ -139,7 +139,7 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
         ),
         (
             "[control.acks_topics]\n'shop-' = '__consumer_offsets'",
-            'control: acks_topics."shop-": __consumer_offsets is a topic of Kafka\'s own; give another',
+            'control: acks_topics."shop-": __consumer_offsets is an internal topic of Kafka; choose another',
         ),
     ],
     ids=[
