@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 
 Headers = Iterable[tuple[str, bytes | str | None]] | None
 
+# Digits of a 64-bit number: Python refuses to read one of thousands.
+_EPOCH_DIGITS = 19
+
 
 class Fed(enum.Enum):
     """Effect of a record on the state."""
@@ -166,8 +169,7 @@ def _epoch_of(headers: Headers) -> int | None:
     for name, text in headers or ():
         if name == "epoch":
             digits = text.decode("ascii", "replace") if isinstance(text, bytes) else text
-            # Nineteen digits: Python refuses to read a number of thousands. What members tell each other has 64 bits.
-            if digits and digits.isdecimal() and len(digits) <= 19:  # noqa: PLR2004
+            if digits and digits.isdecimal() and len(digits) <= _EPOCH_DIGITS:
                 return min(int(digits), MAX_INTEGER)
             return None
     return None

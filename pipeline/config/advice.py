@@ -66,15 +66,14 @@ def _places(config: Config) -> Iterator[str]:
     tables = config.tables
     if not is_folder_of_host(tables.root) and store_of(tables.root) is None:
         yield (
-            f"tables.root: {tables.root} is not a local folder; lagwise was not tried there: only the store keeps a "
-            "second driver out, a standby waits much longer, and delta-rs needs tables.storage_options (region, "
-            "endpoint, "
-            "credentials), or it asks the address of a cloud's instance metadata for them"
+            f"tables.root: {tables.root} is not a local folder; lagwise has not been tried there: only the store keeps "
+            "a second driver out, a standby waits much longer, and delta-rs needs tables.storage_options (region, "
+            "endpoint, credentials), or it asks the address of a cloud's instance metadata for them"
         )
     if tables.catalog and config.spark.get(_KIND_OF_CATALOG) != "hive":
         yield (
             f"tables.catalog: without a metastore only the job itself sees {tables.catalog}; set "
-            f'spark."{_KIND_OF_CATALOG}" = "hive", unless spark-submit is given it, or leave tables.catalog out'
+            f'spark."{_KIND_OF_CATALOG}" = "hive", unless spark-submit sets it, or leave tables.catalog out'
         )
 
 
@@ -108,8 +107,8 @@ def _plans(config: Config) -> Iterator[str]:
     yield from never_a_plan(plan)
     if config.source.asks_groups and (plan.dry_run is not True or plan.groups):
         yield (
-            'source.offsets: "admin" makes no plans, since coordinators tell neither subscriptions nor generations, so '
-            'plan.dry_run and plan.groups have no effect; remove them, or set "topic" if __consumer_offsets is there'
+            'source.offsets: "admin" makes no plans, since coordinators report neither subscriptions nor generations, '
+            'so plan.dry_run and plan.groups have no effect; remove them, or set "topic" if __consumer_offsets is there'
         )
     if plan.dry_run is False:
         yield (

@@ -133,7 +133,7 @@ def warnings(config: Config, cluster: Cluster) -> Iterator[str]:
         or (given <= _HEAP_GB and cluster.partitions > _ROWS_ON_IT)
     ):
         yield (
-            f'spark."spark.driver.memory": {heap} was not tried with {cluster.partitions:,} partitions; '
+            f'spark."spark.driver.memory": {heap} has not been tried with {cluster.partitions:,} partitions; '
             f"{_HEAP_GB}g takes up to {_ROWS_ON_IT:,}, so raise it"
         )
 

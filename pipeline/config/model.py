@@ -88,7 +88,7 @@ class KafkaConfig(_Section):
             )
         if given.get("sasl.oauthbearer.method", "default").lower() != "default":
             raise ValueError(
-                'token_provider and "sasl.oauthbearer.method" both give tokens; leave one of them out'
+                'token_provider and "sasl.oauthbearer.method" both provide tokens; leave one of them out'
             )
         return self
 
@@ -317,10 +317,12 @@ class ControlConfig(_Section):
         for prefix, name in self.acks_topics.items():
             if name in taken:
                 raise ValueError(
-                    f'acks_topics."{prefix}": {name} is {taken[name]} as well; give acknowledgements another topic'
+                    f'acks_topics."{prefix}": {name} is {taken[name]} as well; choose another for acknowledgements'
                 )
             if name.startswith("__"):
-                raise ValueError(f'acks_topics."{prefix}": {name} is a topic of Kafka\'s own; give another')
+                raise ValueError(
+                    f'acks_topics."{prefix}": {name} is an internal topic of Kafka; choose another'
+                )
         return self
 
     @property

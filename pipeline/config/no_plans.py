@@ -79,18 +79,19 @@ def _by_guards(scope: _Scope, plan: PlanConfig) -> Iterator[str]:
     if "min_improvement" in scope.set_here and guards.min_improvement >= _MUCH:
         yield (
             f"{name}.min_improvement: {guards.min_improvement:g} is more than a plan gains in a group of two members, "
-            f"and than most gain elsewhere, so next to no plan passes; set it below {_MUCH:g}"
+            f"and than most gain elsewhere, so hardly any plan passes; set it below {_MUCH:g}"
         )
     needed_s = guards.confirmations * plan.interval_s
     if "confirmations" in scope.set_here and needed_s >= _DAY_S:
         yield (
-            f"{name}.confirmations: {guards.confirmations} evaluations, one in {plan.interval_s} s (plan.interval_s), "
-            f"take {needed_s / 3600:.0f} hours in which the group must need a plan and its members stay; lower it"
+            f"{name}.confirmations: {guards.confirmations} evaluations, one every {plan.interval_s} s "
+            f"(plan.interval_s), take {needed_s / 3600:.0f} hours, in which the group must keep needing a plan and "
+            "keep its members; lower it"
         )
     if "settle_s" in scope.set_here and guards.settle_s >= _DAY_S:
         yield (
-            f"{name}.settle_s: {guards.settle_s} keeps a group from plans until it has not been rebalanced for so "
-            "long; lower it"
+            f"{name}.settle_s: {guards.settle_s} means that a group gets no plan until it has gone that long "
+            "without a rebalance; lower it"
         )
 
 
@@ -102,11 +103,11 @@ def _by_options(scope: _Scope) -> Iterator[str]:
         yield f"{name}.max_moves: 0 allows no move; set 1 or more, or exclude = true"
     least = options.get("min_gain")
     if least == 1:
-        yield f"{name}.min_gain: 1 asks for more than all lag to be saved, so no plan pays; set it below {_MUCH:g}"
+        yield f"{name}.min_gain: 1 means that a plan must save all lag, which none does; set it below {_MUCH:g}"
     elif least is not None and least >= _MUCH:
         yield (
             f"{name}.min_gain: {least:g} is more of the lag than a plan saves in a group of two members, and than most "
-            f"save elsewhere, so next to no plan passes; set it below {_MUCH:g}"
+            f"save elsewhere, so hardly any plan passes; set it below {_MUCH:g}"
         )
     for price in _PRICES:
         if options.get(price, 0) >= _LONG_S:

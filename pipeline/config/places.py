@@ -26,8 +26,8 @@ def check_places(tables: TablesConfig, *, master: str, ships_code: bool) -> None
         _check_store(tables, store)
     elif not is_folder and not tables.object_store:
         raise ConfigError(
-            f"tables.root: {tables.root} is not a local folder, and lagwise was not tried on other stores: only the "
-            "store keeps a second driver out, and a standby sees no heartbeat; to use it anyway, set "
+            f"tables.root: {tables.root} is not a local folder, and lagwise has not been tried on other stores: only "
+            "the store keeps a second driver out, and a standby sees no heartbeat; to use it anyway, set "
             "tables.object_store = true"
         )
     if is_local(master):

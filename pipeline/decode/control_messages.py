@@ -48,7 +48,7 @@ def control_rows(
             continue
         if is_ack and record["topic"] != (wanted := topics.acks_of(group_id)):
             # The right to write to one tenant's topic is no right to speak for another tenant's groups.
-            why = f"acknowledgement of group {group_id!r} on topic {record['topic']}: it counts on {wanted} alone"
+            why = f"acknowledgement of group {group_id!r} on topic {record['topic']}: only those on {wanted} count"
             bad.append(as_bad | {"reason": f"{why} (control.acks_topics)"})
             continue
         good.append(row | {"position": record["offset"]})

@@ -33,7 +33,7 @@ def answer(future: "Future[_Answer]", timeout_s: float) -> _Answer:
     try:
         return future.result(timeout_s + _GRACE_S)
     except FutureTimeoutError as late:
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from late  # noqa: SLF001 - public constant
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from late
 
 
 def describe(

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 _HIDDEN = (
     f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "auto" then asks coordinators instead'
 )
+# A broker learns of a new topic a moment after the controller has made it, and reports that to nobody.
 _AGAIN_AFTER_S = 0.1
 _COMPACTED = {"cleanup.policy": "compact"}
 # A hand-over holds as long as its generation, which may be months; records of dead members must expire some day.

@@ -21,7 +21,7 @@ from pipeline.errors import (
 from pipeline.kafka.tokens import ready, trouble
 
 RIGHTS = "deploying-security.md lists the rights that lagwise needs"
-_NO_ENTRY = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})  # noqa: SLF001 - public constant
+_NO_ENTRY = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})
 # The clients also report these as failed authentication: a broken connection, an unreachable token server.
 _NO_VERDICT = (
     "Local: ",
@@ -38,9 +38,9 @@ FORBIDDEN = frozenset(
     }
 )
 """Error codes of a missing right."""
-FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001 - public constant
+FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
 """Error codes of a producer whose transactional id another one has taken over."""
-_UNANSWERED = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT})  # noqa: SLF001 - public constants
+_UNANSWERED = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT})
 _UNKNOWN = "(the client gives no reason; is it a firewall, or another security.protocol?)"
 
 # Of two errors about the same handshake only one says what to do, and either may come last.
@@ -66,7 +66,7 @@ class _BrokerErrors:
     def keep(self, error: KafkaError) -> None:
         """Keep an error that says more than the previous one; the client's `error_cb`."""
         # "All brokers down" follows every other error, and a refusal by one broker outweighs errors of others.
-        is_less = error.code() == KafkaError._ALL_BROKERS_DOWN or _is_no_entry(self._last)  # noqa: SLF001 - public constant
+        is_less = error.code() == KafkaError._ALL_BROKERS_DOWN or _is_no_entry(self._last)
         if not is_less:
             self._last = error
 

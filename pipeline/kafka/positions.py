@@ -187,7 +187,7 @@ def _no_longer_holds(
         )
     if position.offset < end.log_start:
         return (
-            f"its log starts at offset {end.log_start}, behind offset {position.offset} up to which it was read: "
+            f"its log starts at offset {end.log_start}, past offset {position.offset} up to which it was read: "
             "records were deleted before they were read"
         )
     return _missed_deletions(key, now_ms - position.at_end_ms, limits)
@@ -198,7 +198,7 @@ def _missed_deletions(key: PartitionKey, away_ms: int, limits: Limits) -> str | 
     if kept_ms is None and key not in limits.followed and away_ms > limits.tolerated_ms:
         return (
             f"it was not read to its end for {duration(away_ms)}, and how long its tombstones are kept "
-            f"(delete.retention.ms) is not known: {MAY_HAVE_MISSED_DELETIONS}"
+            f"(delete.retention.ms) is unknown: {MAY_HAVE_MISSED_DELETIONS}"
         )
     if kept_ms is not None and away_ms > kept_ms:
         return (

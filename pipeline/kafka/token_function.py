@@ -50,7 +50,7 @@ def load_function(name: str) -> Callable[..., Any]:
     except Exception as error:
         raise ConfigError(
             f"{_KEY}: module {module_name} cannot be imported on this machine: {one_line(error)}; install it for the "
-            "Python that runs lagwise, on every host of driver and executors, or put its folder into PYTHONPATH there"
+            "Python that runs lagwise, on every host of driver and executors, or add its folder to PYTHONPATH there"
         ) from error
     for part in path.split("."):
         if not hasattr(found, part):
@@ -106,18 +106,13 @@ def _checked(name: str, returned: Any) -> Token:
 
 def _problem_of_shape(returned: Any) -> str | None:
     """What is wrong with the types, without any value: it may be a token."""
-    if not isinstance(returned, tuple | list) or not 2 <= len(returned) <= 4:  # noqa: PLR2004
+    if not isinstance(returned, tuple | list) or len(returned) not in _LENGTHS:
         what = type(returned).__name__
         if isinstance(returned, tuple | list):
             what += f" of {len(returned)}"
         return f"returned a {what}; return (token, expiry in seconds since 1970[, principal[, extensions]])"
-    token, expiry, *rest = returned
-    problem = _problem_of_token(token)
-    if problem is not None:
-        return problem
-    if isinstance(expiry, bool) or not isinstance(expiry, int | float):
-        return f"returned an expiry that is a {type(expiry).__name__}; return seconds since 1970 as a number"
-    return _problem_of_rest(rest)
+    problems = (check(value) for check, value in zip(_CHECKS, returned, strict=False))
+    return next((problem for problem in problems if problem is not None), None)
 
 
 def _problem_of_token(token: Any) -> str | None:
@@ -132,27 +127,37 @@ def _problem_of_token(token: Any) -> str | None:
     return None
 
 
-def _problem_of_rest(rest: list[Any]) -> str | None:
-    if rest and not isinstance(rest[0], str):
-        return f"returned a principal that is a {type(rest[0]).__name__}; return it as a str"
-    if rest and not _is_plain(rest[0]):
-        return "returned a principal with characters outside printable ASCII"
-    if len(rest) < 2:  # noqa: PLR2004
-        return None
-    if not isinstance(rest[1], Mapping) or not all(
-        isinstance(one, str) for pair in rest[1].items() for one in pair
+def _problem_of_number(expiry: Any) -> str | None:
+    if isinstance(expiry, bool) or not isinstance(expiry, int | float):
+        return f"returned an expiry that is a {type(expiry).__name__}; return seconds since 1970 as a number"
+    return None
+
+
+def _problem_of_principal(principal: Any) -> str | None:
+    if not isinstance(principal, str):
+        return f"returned a principal that is a {type(principal).__name__}; return it as a str"
+    return None if _is_plain(principal) else "returned a principal with characters outside printable ASCII"
+
+
+def _problem_of_extensions(extensions: Any) -> str | None:
+    if not isinstance(extensions, Mapping) or not all(
+        isinstance(one, str) for pair in extensions.items() for one in pair
     ):
         return "returned extensions that are not a dict of str to str"
     # RFC 7628, 3.1; extensions beyond it cost a client of confluent-kafka its tokens for good.
     is_allowed = all(
         name.isascii() and name.isalpha() and name != "auth" and _is_plain(value)
-        for name, value in rest[1].items()
+        for name, value in extensions.items()
     )
     return (
         None
         if is_allowed
         else "returned extensions whose names are not only letters, or whose values are not printable ASCII"
     )
+
+
+_CHECKS = (_problem_of_token, _problem_of_number, _problem_of_principal, _problem_of_extensions)
+_LENGTHS = range(2, len(_CHECKS) + 1)
 
 
 def _is_plain(text: str) -> bool:

@@ -195,7 +195,7 @@ def ready(properties: Mapping[str, Any]) -> dict[str, Any]:
         try:
             source.token()
         except TokenError as error:
-            raise KafkaException(KafkaError(KafkaError._AUTHENTICATION, str(error))) from error  # noqa: SLF001 - public constant
+            raise KafkaException(KafkaError(KafkaError._AUTHENTICATION, str(error))) from error
     return dict(properties)
 
 

@@ -60,7 +60,7 @@ def find_tool(name: str) -> Path:
     tool = java.resolve().with_name(name)
     if not tool.exists():
         raise MissingDependencyError(
-            f"{java} is a Java without {name}, which builds lagwise's jars: install a JDK 17, on "
+            f"{java} has no {name}, which builds lagwise's jars: install a JDK 17, on "
             "Debian and Ubuntu with sudo apt-get install openjdk-17-jdk-headless"
         )
     return tool

@@ -44,7 +44,7 @@ def make_archives(
 ) -> None:
     """Make the archives that are missing; without them everything works, and starts take twice as long.
 
-    `spark_jars` are what Spark needs besides the jars of pyspark; `report` is told each step, and why one failed.
+    `spark_jars` are what Spark needs besides the jars of pyspark; `report` receives each step, and why one failed.
     """
     spark = class_data.archive("spark", class_data.spark_class_path(spark_jars))
     kafka = class_data.archive("kafka", kafka_jars)

@@ -18,14 +18,14 @@ _BATCHES_UNTIL_OLD = 3
 
 
 def limit_of(config: Config) -> timedelta:
-    """How much older than its row a log end may be: three triggers, or what plans put up with, whichever is more."""
+    """How much older than its row a log end may be: three triggers, or what plans tolerate, whichever is more."""
     return timedelta(seconds=max(_BATCHES_UNTIL_OLD * config.trigger.interval_s, config.plan.max_staleness_s))
 
 
 def with_is_old(rows: pa.Table, limit: timedelta) -> pa.Table:
     """Rows of `partition_lag` or `lag_history`, with a column that says whether their log end is older than `limit`.
 
-    The log end of a deleted topic is no longer asked for: it is none of them.
+    The log end of a deleted topic is no longer asked for, so it never counts as old.
     """
     age = pc.subtract(rows["updated_at"], rows["log_observed_at"])
     is_old = pc.and_(pc.greater(age, pa.scalar(limit, age.type)), pc.not_equal(rows["status"], "DELETED"))

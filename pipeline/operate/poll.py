@@ -59,7 +59,7 @@ def messages(
         received_at_s = time.monotonic()
         if error is None:
             yield message
-        elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # confluent_kafka's name for it
+        elif error.code() == KafkaError._PARTITION_EOF:
             at_end.add(message.partition())
         else:
             raise error_of_call(f"topic {topic} cannot be read", error)

@@ -317,7 +317,7 @@ def _messages(reader: Consumer, topic: str, timeout_s: float) -> Iterator[Messag
             continue
         deadline = time.monotonic() + timeout_s
         error = message.error()
-        if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - public constant
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:
             unfinished.discard(message.partition())
         elif error is not None:
             raise KafkaException(error)

@@ -160,11 +160,11 @@ class AloneStreamReader(_Alone, DataSourceStreamReader):
         self._pace = Pace(settings.interval_s)
         self._newest: dict[str, Any] | None = None
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+    def initialOffset(self) -> dict[str, Any]:
         """That of a query without a checkpoint."""
         return {}
 
-    def latestOffset(self, start: object = None, limit: object = None) -> dict[str, Any]:  # noqa: ARG002, N802
+    def latestOffset(self, start: object = None, limit: object = None) -> dict[str, Any]:  # noqa: ARG002 - Spark's signature
         """Return the log ends, asked for once per interval.
 
         Args:
@@ -215,7 +215,7 @@ def _require_read(row: Mapping[str, Any], end: int | None) -> None:
     error = row["error"]
     if error is None and end is not None and row["position"] < end:
         # A leader that is new may not know yet how far its log counts.
-        error = f"its leader ends it at offset {row['position']}, before offset {end} where this batch ends"
+        error = f"its leader reports its end at offset {row['position']}, before offset {end} where this batch ends"
     if error is not None:
         log = "the list of topics" if end is None else f"partition {row['partition']} of {row['topic']}"
         raise BrokerUnavailableError(f"{log} cannot be read: {error}")

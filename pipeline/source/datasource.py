@@ -37,7 +37,7 @@ class LagwiseSource(DataSource):
         """Columns of decoded rows."""
         return DECODED
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's names
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002 - Spark's signature
         """The reader of one query."""
         if is_job(self.options):
             return StreamReader(from_options(self.options))
@@ -45,7 +45,7 @@ class LagwiseSource(DataSource):
 
         return AloneStreamReader(settings_alone(self.options))
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's signature
         """The reader of what is there now."""
         from pipeline.source.alone import AloneReader, settings_alone  # noqa: PLC0415
 
@@ -66,11 +66,11 @@ class StreamReader(DataSourceStreamReader):
 
         return Planner(self._settings)
 
-    def initialOffset(self) -> "Json":  # noqa: N802
+    def initialOffset(self) -> "Json":
         """That of a query without a checkpoint."""
         return {}
 
-    def latestOffset(self, start: "Json | None" = None, limit: object = None) -> "Json":  # noqa: ARG002, N802
+    def latestOffset(self, start: "Json | None" = None, limit: object = None) -> "Json":  # noqa: ARG002 - Spark's signature
         """Return the offset of the next batch; `start` while none is due, so that Spark begins none.
 
         Args:
@@ -83,7 +83,7 @@ class StreamReader(DataSourceStreamReader):
         self._newest = offset.to_json()
         return self._newest
 
-    def reportLatestOffset(self) -> "Json":  # noqa: N802
+    def reportLatestOffset(self) -> "Json":
         """Return the newest offset for Spark's progress: the last one chosen, without asking a broker."""
         return self._newest
 

@@ -18,7 +18,7 @@ from tests.benchmarks.timing import p
 from tests.support.brokers.broker import create_offsets_topic, small_broker
 from tests.support.followers.follow_crowd import Crowd, all_moved, few_moved
 from tests.support.followers.follow_processes import Processes
-from tests.support.followers.plugin_members import Members, PluginMember
+from tests.support.followers.group_members import Members, ThreadedMember
 from tests.support.followers.plugin_setup import PluginSetup
 from tests.support.java import java_members
 from tests.support.java.java_jar import java_jar
@@ -89,7 +89,7 @@ def _confluent(bootstrap: str, plans: int) -> list[float]:
     return took_ms
 
 
-def _plugin(name: str, make: Callable[[PluginSetup], PluginMember]) -> Callable[[str, int], list[float]]:
+def _plugin(name: str, make: Callable[[PluginSetup], ThreadedMember]) -> Callable[[str, int], list[float]]:
     def run(bootstrap: str, plans: int) -> list[float]:
         setup = PluginSetup.made(bootstrap, f"bench-{name}")
         with Members() as members:

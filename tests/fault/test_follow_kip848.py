@@ -15,7 +15,7 @@ from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.brokers.broker import admin_client, create_offsets_topic, small_broker
 from tests.support.brokers.commits import set_back
 from tests.support.followers.follow_processes import Base, Processes
-from tests.support.followers.plugin_members import Members
+from tests.support.followers.group_members import Members
 from tests.support.followers.plugin_setup import PluginSetup, all_to_one
 from tests.support.waiting import wait_until
 

@@ -131,7 +131,7 @@ def test_plan_waits_and_is_published_once_by_the_order_of_the_first_operator(
     assert (first.status, left) == (200, [])
     assert (stale_page.status, f"but {name} does" in stale_page.text) == (409, True)
     assert second.exit_code == 1
-    told = "ann@page has approved the plan already, and the stream publishes it"
+    told = "ann@page has already approved the plan, and the stream publishes it"
     assert told in second.stderr
     assert (second_page.status, told in second_page.text) == (409, True)
     assert late.exit_code == 1

@@ -15,7 +15,7 @@ from pipeline.local.java import find_tool
 from tests.support.brokers.broker import SMALL, admin_client, create_offsets_topic, create_topics, produce
 from tests.support.brokers.secured import secured_broker
 from tests.support.followers.broker_group import BrokerGroup, ConfluentMember, java_member
-from tests.support.followers.plugin_members import Members, PluginMember
+from tests.support.followers.group_members import Members, ThreadedMember
 from tests.support.java.broker_jar import ASSIGNOR, NEWEST, OF_THE_DEMO, OLDEST, brokers_with_jar
 from tests.support.java.java_apps import Owned
 from tests.support.java.java_jar import java_jar
@@ -66,7 +66,7 @@ class World:
         self.members.add(java_member(self.host, self.group.bootstrap, self.group.name, ["t"]))
         return self.group.settled(self.places, members=2)
 
-    def join_confluent(self) -> PluginMember:
+    def join_confluent(self) -> ThreadedMember:
         return self.members.add(ConfluentMember(self.group.bootstrap, self.group.name, ["t"]))
 
     def publish(self, base: Owned, target: Owned, epoch: int, **more: object) -> None:

@@ -10,7 +10,7 @@ from assignor.protocol.ranges import parse_ranges
 from tests.integration.test_broker_assignor import CONTROL, PARTITIONS, broker_of
 from tests.integration.test_plans_of_consumer_groups import BY_BROKER, Row, Scene
 from tests.support.followers.broker_group import BrokerGroup, ConfluentMember
-from tests.support.followers.plugin_members import Members
+from tests.support.followers.group_members import Members
 from tests.support.java.broker_jar import OF_THE_DEMO
 from tests.support.java.java_apps import Owned
 from tests.support.waiting import wait_until

@@ -290,7 +290,7 @@ def test_time_is_up_so_long_after_the_first_batch_and_without_a_jdk_no_group_is_
         rest, errors = demo.communicate(timeout=_ENDED_WITHIN_S)
 
     assert (demo.returncode, errors) == (0, "")
-    why = f"{program} is a Java without javac, which builds lagwise's jars: install a JDK 17, on Debian and Ubuntu with sudo apt-get install openjdk-17-jdk-headless"
+    why = f"{program} has no javac, which builds lagwise's jars: install a JDK 17, on Debian and Ubuntu with sudo apt-get install openjdk-17-jdk-headless"
     assert [line for line in said if line.startswith(("no group", "no KIP"))] == [
         f"no KIP-848 group that follows: {why}\n",
         f"no group in Java: {why}\n",

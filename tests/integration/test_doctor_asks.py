@@ -94,7 +94,7 @@ def test_group_is_described_and_compared_with_the_tables(broker: EmbeddedBroker,
         joined = clinic.asked(name)[0]
     left = clinic.asked(name)[0]
 
-    text = "Kafka has the group: type classic, state {}, {} member(s); the tables know 2"
+    text = "Kafka has the group: type classic, state {}, {} member(s); the tables have 2"
     assert joined == ("note", text.format("stable", 1))
     assert left == ("note", text.format("empty", 0))
 
@@ -176,5 +176,5 @@ def test_user_whom_kafka_does_not_know_is_refused_and_named(secured: Secured, tm
     ((level, cause),) = clinic.asked()
 
     assert level == "problem"
-    assert cause.startswith("Kafka refuses the answer; what follows is from the tables alone: ")
+    assert cause.startswith("Kafka refuses to answer; what follows is from the tables alone: ")
     assert "password" not in cause

@@ -16,13 +16,8 @@ from assignor.protocol.acks import Applied, Follows, Release
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.brokers.flow import Flow
 from tests.support.followers.follow_processes import Base, Processes
-from tests.support.followers.plugin_members import (
-    AiokafkaMember,
-    KafkaPythonMember,
-    Members,
-    PartitionKey,
-    PluginMember,
-)
+from tests.support.followers.group_members import Members, PartitionKey, ThreadedMember
+from tests.support.followers.plugin_members import AiokafkaMember, KafkaPythonMember
 from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.followers.stays import overlapping
 from tests.support.waiting import wait_until
@@ -87,7 +82,7 @@ def kafka_python(setup: PluginSetup, *assignors: Any, **more: Any) -> Callable[[
 
 
 def bounced(
-    members: Members, setup: PluginSetup, make: Callable[[], PluginMember]
+    members: Members, setup: PluginSetup, make: Callable[[], ThreadedMember]
 ) -> tuple[list[set[str | None]], dict[str, frozenset[PartitionKey]]]:
     """Each member replaced, one at a time: what was selected after each, and what each owns in the end."""
     selected, owned = [], {}

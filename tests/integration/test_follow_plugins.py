@@ -9,24 +9,25 @@ import pytest
 from assignor.clients.kafka_python import COOPERATIVE
 from assignor.protocol.acks import Applied, Refused
 from tests.support.brokers.broker import create_topics
-from tests.support.followers.plugin_members import KafkaPythonMember, Members, PartitionKey, PluginMember
+from tests.support.followers.group_members import Members, PartitionKey, ThreadedMember
+from tests.support.followers.plugin_members import KafkaPythonMember
 from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.waiting import wait_until
 
 
-def kafka_python_eager(setup: PluginSetup) -> PluginMember:
+def kafka_python_eager(setup: PluginSetup) -> ThreadedMember:
     return setup.follower()
 
 
-def kafka_python_cooperative(setup: PluginSetup) -> PluginMember:
+def kafka_python_cooperative(setup: PluginSetup) -> ThreadedMember:
     return setup.follower(protocol=COOPERATIVE)
 
 
-def aiokafka_eager(setup: PluginSetup) -> PluginMember:
+def aiokafka_eager(setup: PluginSetup) -> ThreadedMember:
     return setup.aiokafka_follower()
 
 
-Make = Callable[[PluginSetup], PluginMember]
+Make = Callable[[PluginSetup], ThreadedMember]
 
 
 def three(members: Members, setup: PluginSetup, make: Make) -> dict[str, frozenset[PartitionKey]]:
@@ -130,7 +131,7 @@ def test_stream_join_keeps_numbers_together_without_a_control_topic(setup: Plugi
     topics = [setup.name, f"{setup.name}-2"]
     places = [(topic, number) for topic in topics for number in range(PARTITIONS)]
 
-    def member() -> PluginMember:
+    def member() -> ThreadedMember:
         return KafkaPythonMember(
             setup.bootstrap, setup.name, topics, strategy="sticky-stream-join", protocol=COOPERATIVE
         )

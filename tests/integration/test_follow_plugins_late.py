@@ -9,7 +9,7 @@ from aiokafka.protocol.group import SyncGroupRequest
 
 from assignor.clients.aiokafka import Following
 from assignor.clients.control import ControlState
-from tests.support.followers.plugin_members import Members
+from tests.support.followers.group_members import Members
 from tests.support.followers.plugin_setup import PluginSetup, all_to_one
 from tests.support.waiting import wait_until
 

@@ -17,7 +17,8 @@ from pipeline.decode.groups import group_rows
 from tests.support.brokers.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC, produce
 from tests.support.brokers.flow import Flow
 from tests.support.brokers.raw_records import raw
-from tests.support.followers.plugin_members import AiokafkaMember, KafkaPythonMember, Members, PluginMember
+from tests.support.followers.group_members import Members, ThreadedMember
+from tests.support.followers.plugin_members import AiokafkaMember, KafkaPythonMember
 from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.followers.stays import overlapping
 from tests.support.java.java_consumers import java_consumer
@@ -86,7 +87,7 @@ def test_java_with_cooperative_sticky_alone_is_shown_as_cooperative(setup: Plugi
 def test_sticky_group_keeps_its_partitions_with_java_beside_it(setup: PluginSetup, ours_leads: bool) -> None:
     """KIP-341: each leader reads what the members of the other client claim."""
 
-    def ours() -> PluginMember:
+    def ours() -> ThreadedMember:
         return members.add(KafkaPythonMember(setup.bootstrap, setup.name, [setup.name], strategy="sticky"))
 
     def java() -> None:
@@ -111,18 +112,18 @@ def test_sticky_group_keeps_its_partitions_with_java_beside_it(setup: PluginSetu
     assert all(after[name] < before[name] for name in before)
 
 
-def former(setup: PluginSetup) -> PluginMember:
+def former(setup: PluginSetup) -> ThreadedMember:
     """A member of a release that knows only the former name."""
     old = of_kafka_python.MemberAssignor(under_strategy(STRATEGY, has_old_name=True), EAGER)
     return KafkaPythonMember(setup.bootstrap, setup.name, [setup.name], beside=[old])
 
 
-def both(setup: PluginSetup) -> PluginMember:
+def both(setup: PluginSetup) -> ThreadedMember:
     new = of_kafka_python.StrategyAssignor(STRATEGY)
     return KafkaPythonMember(setup.bootstrap, setup.name, [setup.name], beside=[new, new.under_old_name()])
 
 
-def latter(setup: PluginSetup) -> PluginMember:
+def latter(setup: PluginSetup) -> ThreadedMember:
     new = of_kafka_python.StrategyAssignor(STRATEGY)
     return KafkaPythonMember(setup.bootstrap, setup.name, [setup.name], beside=[new])
 
@@ -145,7 +146,7 @@ def test_group_goes_over_to_the_new_name_one_member_at_a_time(setup: PluginSetup
     assert selected == [{f"lagwise-{STRATEGY}"}, {STRATEGY}, {STRATEGY}, {STRATEGY}]
 
 
-def by_kafka_python(setup: PluginSetup) -> PluginMember:
+def by_kafka_python(setup: PluginSetup) -> ThreadedMember:
     assignor = of_kafka_python.LagAwareAssignor(
         group_id=setup.name, auto_offset_reset="earliest", bootstrap_servers=setup.bootstrap
     )
@@ -154,7 +155,7 @@ def by_kafka_python(setup: PluginSetup) -> PluginMember:
     )
 
 
-def by_aiokafka(setup: PluginSetup) -> PluginMember:
+def by_aiokafka(setup: PluginSetup) -> ThreadedMember:
     assignor = of_aiokafka.LagAwareAssignor(
         group_id=setup.name, auto_offset_reset="earliest", bootstrap_servers=setup.bootstrap
     )
@@ -165,7 +166,7 @@ def by_aiokafka(setup: PluginSetup) -> PluginMember:
 
 @pytest.mark.parametrize("make", [by_kafka_python, by_aiokafka])
 def test_lag_aware_leader_asks_its_brokers_for_lag(
-    setup: PluginSetup, make: Callable[[PluginSetup], PluginMember]
+    setup: PluginSetup, make: Callable[[PluginSetup], ThreadedMember]
 ) -> None:
     # As nobody commits, each rebalance sees the same lag: 120 records, and five times 20.
     produce(setup.bootstrap, setup.name, {0: 100})
@@ -190,7 +191,7 @@ def test_cooperative_group_comes_over_by_one_bounce_and_goes_back_by_one(setup: 
     flow = Flow(setup.bootstrap, setup.name, partitions=PARTITIONS, records_per_s=20)
     flow.start()
 
-    def bounced(make: Callable[[], PluginMember]) -> list[set[str | None]]:
+    def bounced(make: Callable[[], ThreadedMember]) -> list[set[str | None]]:
         selected = []
         for old in list(members.all):
             generation = members.generation

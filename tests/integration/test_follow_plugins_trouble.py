@@ -11,7 +11,7 @@ from assignor.clients.kafka_python import background as of_kafka_python
 from assignor.protocol.acks import Applied
 from tests.support.brokers.flow import Flow
 from tests.support.brokers.troubled import KINDS, Troubled, troubled_broker
-from tests.support.followers.plugin_members import Members, PartitionKey
+from tests.support.followers.group_members import Members, PartitionKey
 from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.waiting import wait_until
 

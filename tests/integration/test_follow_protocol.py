@@ -10,7 +10,8 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor.clients.kafka_python import COOPERATIVE, default_assignors
 from tests.support.brokers.flow import Flow
-from tests.support.followers.plugin_members import KafkaPythonMember, Members, PartitionKey
+from tests.support.followers.group_members import Members, PartitionKey
+from tests.support.followers.plugin_members import KafkaPythonMember
 from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.followers.stays import overlapping
 from tests.support.waiting import wait_until

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.brokers.broker import admin_client
 from tests.support.brokers.flow import Flow
-from tests.support.followers.plugin_members import Members
+from tests.support.followers.group_members import Members
 from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup
 from tests.support.followers.stays import overlapping
 from tests.support.java.java_jar import java_jar

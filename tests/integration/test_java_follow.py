@@ -9,7 +9,7 @@ from confluent_kafka.admin import AclOperation, ResourceType
 from assignor.protocol.acks import Applied, Refused
 from tests.support.brokers.broker import admin_client, create_topics, produce
 from tests.support.brokers.secured import Secured
-from tests.support.followers.plugin_members import Members, PartitionKey
+from tests.support.followers.group_members import Members, PartitionKey
 from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.java.java_jar import JavaJar, java_jar
 from tests.support.java.java_members import (

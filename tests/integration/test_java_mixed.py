@@ -6,7 +6,7 @@ import pytest
 
 from assignor.protocol.acks import Refused
 from assignor.strategies.catalogue import RebalanceProtocol
-from tests.support.followers.plugin_members import Members
+from tests.support.followers.group_members import Members
 from tests.support.followers.plugin_setup import PluginSetup
 from tests.support.java.java_jar import java_jar
 from tests.support.java.java_members import OF_PROTOCOL, JavaHost, apply, java_member, none_failed

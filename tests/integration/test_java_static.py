@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from assignor.protocol.acks import Refused
-from tests.support.followers.plugin_members import Members
+from tests.support.followers.group_members import Members
 from tests.support.followers.plugin_setup import PluginSetup
 from tests.support.java.java_jar import java_jar
 from tests.support.java.java_members import (

@@ -7,7 +7,8 @@ import pytest
 from assignor.clients.kafka_python import LagAwareAssignor
 from assignor.strategies.catalogue import RebalanceProtocol
 from tests.support.brokers.broker import produce
-from tests.support.followers.plugin_members import KafkaPythonMember, Members
+from tests.support.followers.group_members import Members
+from tests.support.followers.plugin_members import KafkaPythonMember
 from tests.support.followers.plugin_setup import PluginSetup
 from tests.support.java.java_jar import java_jar
 from tests.support.java.java_members import JavaHost, java_member, none_failed

@@ -92,7 +92,7 @@ def test_pause_keeps_the_pin_and_resume_too(give: Command) -> None:
         "publishes no other.\n"
     )
     assert f"local: {pins}, resumed 2" in resumed.stdout
-    assert "a probation of the group, if it is on one, then ends" in resumed.stdout
+    assert "a probation of the group ends" in resumed.stdout
     assert "was not paused" not in resumed.stderr
     assert "billing was not paused: this order only ends a probation" in give("resume", "billing").stderr
     assert _standing(give)["billing"]["pinned"] == {"invoices": "0-3,7", "payments": "*"}
@@ -141,9 +141,9 @@ def test_order_for_what_is_not_there_holds_with_a_warning(
 
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
-        "the cluster has no group no-such-group now; check the name, or the order waits for the group",
-        "the cluster shows no topic no-such-topic now; check the name, or the pin waits for the topic",
-        f"topic {topic} has only 1 partition(s) now; check the numbers, or the pin waits for the others",
+        "the cluster has no group no-such-group now; check the name: if it is right, the order waits for the group",
+        "the cluster shows no topic no-such-topic now; check the name: if it is right, the pin waits for the topic",
+        f"topic {topic} has only 1 partition(s) now; check the numbers: if they are right, the pin waits for the others",
     ]
     assert _standing(give)["no-such-group"]["pinned"] == {"no-such-topic": "*", topic: "0-1"}
 
@@ -250,7 +250,7 @@ def test_orders_of_the_page_and_of_the_commands_are_one_record(give: Command, co
     on_page("pin", partitions="t:0-1 u")
 
     row = _standing(give)["g"]
-    assert "For g holds now: paused (INC-1), pinned t:3." in told
+    assert "Orders for g are now: paused (INC-1), pinned t:3." in told
     assert "the cluster has no group g now" in told
     assert (row["paused"], row["reason"], row["by"]) == (True, "INC-1", "ann@page")
     assert row["pinned"] == {"t": "0-1,3", "u": "*"}

@@ -22,7 +22,7 @@ from tests.support.brokers.broker import admin_client, create_topics, produce
 from tests.support.brokers.group_log import GroupLog
 from tests.support.brokers.secured import Secured
 from tests.support.followers.broker_group import ConfluentMember
-from tests.support.followers.plugin_members import Members
+from tests.support.followers.group_members import Members
 from tests.support.java.broker_jar import OF_THE_DEMO
 from tests.support.job.here_job import HereJob
 from tests.support.job.job import eager_plan

@@ -105,7 +105,7 @@ def test_acknowledgement_moves_only_what_is_its_topics(tenants: Secured, tmp_pat
         assert said_of(job, BANK) == [("accepted", None)]
         assert (said_of(job, SHOP), said_of(job, OTHER)) == ([], [])
         reason = (
-            "acknowledgement of group {!r} on topic bank.acks: it counts on {} alone (control.acks_topics)"
+            "acknowledgement of group {!r} on topic bank.acks: only those on {} count (control.acks_topics)"
         )
         assert quarantined(job) == {
             ("bank.acks", reason.format(SHOP, "shop.acks")),

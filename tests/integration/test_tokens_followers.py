@@ -16,7 +16,8 @@ from assignor.protocol.acks import Applied, Refused
 from tests.support.brokers.oauth import OAuthBroker
 from tests.support.brokers.oauth_tokens import LIFE_S, unsecured_jws
 from tests.support.followers.follow_plans import key_of, plan
-from tests.support.followers.plugin_members import AiokafkaMember, KafkaPythonMember, Members
+from tests.support.followers.group_members import Members
+from tests.support.followers.plugin_members import AiokafkaMember, KafkaPythonMember
 from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup
 from tests.support.java.java_jar import JSON, java_jar
 from tests.support.java.java_members import EAGER, JavaHost, JavaMember, none_failed, properties

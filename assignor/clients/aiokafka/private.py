@@ -13,7 +13,7 @@ from aiokafka.consumer.group_coordinator import NoGroupCoordinator
 
 def request_rejoin(consumer: AIOKafkaConsumer) -> None:
     """Make the member join its group again; the consumer has been started."""
-    consumer._coordinator.request_rejoin()  # noqa: SLF001 - there is no public call for it
+    consumer._coordinator.request_rejoin()
 
 
 def is_joining(consumer: AIOKafkaConsumer) -> bool:
@@ -21,21 +21,21 @@ def is_joining(consumer: AIOKafkaConsumer) -> bool:
 
     A request that comes before the leader's answer is remembered beyond it, and makes the whole group rebalance again.
     """
-    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
+    coordinator = consumer._coordinator
     if coordinator is None or isinstance(coordinator, NoGroupCoordinator):
         return True
     # The second lasts until the client asks for the leader's answer, the first from before that to its end.
-    return bool(coordinator._performed_join_prepare or coordinator._rejoin_needed_fut.done())  # noqa: SLF001 - as above
+    return bool(coordinator._performed_join_prepare or coordinator._rejoin_needed_fut.done())
 
 
 def generation_of(consumer: AIOKafkaConsumer) -> int:
     """Generation of the group that the consumer joined last; it has been started."""
-    return int(consumer._coordinator.generation)  # noqa: SLF001 - assignors are not told it
+    return int(consumer._coordinator.generation)
 
 
 def member_id_of(consumer: AIOKafkaConsumer) -> str:
     """Member id in that generation."""
-    return str(consumer._coordinator.member_id)  # noqa: SLF001 - only what it has assigned is public
+    return str(consumer._coordinator.member_id)
 
 
 def before_assigning(
@@ -49,11 +49,11 @@ def before_assigning(
         consumer: Has been started.
         prepare: Takes the name of the selected assignor, and each member's subscription by member id.
     """
-    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
-    perform = coordinator._perform_assignment  # noqa: SLF001 - there is no public call for it
+    coordinator = consumer._coordinator
+    perform = coordinator._perform_assignment
 
     async def prepared(response: Any) -> Any:
         await prepare(response.group_protocol, {member[0]: member[-1] for member in response.members})
         return await perform(response)
 
-    coordinator._perform_assignment = prepared  # noqa: SLF001 - there is no public call for it
+    coordinator._perform_assignment = prepared

@@ -23,14 +23,14 @@ Offsets = dict[PartitionKey, int]
 _AGAIN_AFTER_S = 0.5
 # Longer than any request of librdkafka by default.
 _ANSWERED_WITHIN_S = 120.0
-_TIMED_OUT = KafkaError._TIMED_OUT  # noqa: SLF001  # librdkafka marks codes of its own with an underscore
+_TIMED_OUT = KafkaError._TIMED_OUT
 # The coordinator was not reached, so it has not refused.
 _UNREACHED = frozenset(
     {
-        KafkaError._TRANSPORT,  # noqa: SLF001
+        KafkaError._TRANSPORT,
         _TIMED_OUT,
-        KafkaError._WAIT_COORD,  # noqa: SLF001
-        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+        KafkaError._WAIT_COORD,
+        KafkaError._ALL_BROKERS_DOWN,
         KafkaError.REQUEST_TIMED_OUT,
         KafkaError.NETWORK_EXCEPTION,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,

@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, KafkaException
 from assignor.clients.follower.state import PartitionKey
 from assignor.errors import AssignorError
 
-_STATE = KafkaError._STATE  # noqa: SLF001  # librdkafka marks codes of its own with an underscore
+_STATE = KafkaError._STATE
 
 
 class NotOwnedError(AssignorError, KafkaException):
@@ -35,7 +35,7 @@ class NotOwnedError(AssignorError, KafkaException):
             return "this member is not in a generation of its group; it can commit once poll() has joined or rejoined"
         return (
             f"not read by this member, so left alone: {', '.join(f'{t}-{p}' for t, p in self.places)}; "
-            "what else was asked is done"
+            "the rest was done"
         )
 
 

@@ -44,7 +44,7 @@ _LOOK_EVERY_S = 0.05
 _ANSWER_SOON_S = 0.005
 _FOREVER_S = -1.0
 # librdkafka marks codes of its own with an underscore.
-_NO_OFFSET, _INVALID_ARG = KafkaError._NO_OFFSET, KafkaError._INVALID_ARG  # noqa: SLF001
+_NO_OFFSET, _INVALID_ARG = KafkaError._NO_OFFSET, KafkaError._INVALID_ARG
 
 
 class Follower:

@@ -34,8 +34,8 @@ _AT_ONCE = 500
 # Clocks differ. A larger slack only makes the reader read some acknowledgements twice.
 _SLACK_MS = 60_000
 # librdkafka marks codes of its own with an underscore.
-_UNKNOWN = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
-_END_SEEN = KafkaError._PARTITION_EOF  # noqa: SLF001
+_UNKNOWN = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
+_END_SEEN = KafkaError._PARTITION_EOF
 _GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, *_UNKNOWN})
 _FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED})
 

@@ -30,7 +30,7 @@ from assignor.protocol.marks import split
 
 log = logging.getLogger(__name__)
 
-_FAILED = KafkaError._FAIL  # noqa: SLF001  # librdkafka marks codes of its own with an underscore
+_FAILED = KafkaError._FAIL
 _SEEK_WITHIN_S = 10.0
 # The user's poll waits for it.
 _ANSWER_WITHIN_S = 1.0

@@ -16,7 +16,7 @@ from kafka.errors import RebalanceInProgressError
 
 def request_rejoin(consumer: KafkaConsumer) -> None:
     """Make the member join its group again, at its next poll."""
-    consumer._coordinator.request_rejoin()  # noqa: SLF001 - there is no public call for it
+    consumer._coordinator.request_rejoin()
 
 
 def is_stuck(consumer: KafkaConsumer) -> bool:
@@ -26,7 +26,7 @@ def is_stuck(consumer: KafkaConsumer) -> bool:
     then, no later poll looks at the join again: the member reads nothing and is evicted in the end. A requested rejoin
     makes the next poll finish it.
     """
-    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
+    coordinator = consumer._coordinator
     return bool(coordinator.rebalance_in_progress() and not coordinator.need_rejoin())
 
 
@@ -39,8 +39,8 @@ def lost_within_join(consumer: KafkaConsumer) -> bool:
     Java client checks again (`AbstractCoordinator.resetStateAndRejoin`), and so does this one when its join begins
     again.
     """
-    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
-    generation = coordinator._generation  # noqa: SLF001 - that of group_metadata() does not say so
+    coordinator = consumer._coordinator
+    generation = coordinator._generation  # group_metadata() does not tell whether it is lost
     lost = bool(coordinator.rejoining and generation.is_lost() and consumer.assignment())
     if lost:
         coordinator.rejoining = False
@@ -49,8 +49,8 @@ def lost_within_join(consumer: KafkaConsumer) -> bool:
 
 def is_cooperative(consumer: KafkaConsumer) -> bool:
     """Return whether the consumer keeps its partitions while it joins."""
-    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
-    return bool(coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE)  # noqa: SLF001
+    coordinator = consumer._coordinator
+    return bool(coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE)
 
 
 def keep_in_next_join(consumer: KafkaConsumer) -> None:
@@ -59,7 +59,7 @@ def keep_in_next_join(consumer: KafkaConsumer) -> None:
     During a join it is too late: an eager member has already been told of the revocation, and the client has to tell
     it of its whole assignment.
     """
-    consumer._coordinator._rebalance_protocol = RebalanceProtocol.COOPERATIVE  # noqa: SLF001
+    consumer._coordinator._rebalance_protocol = RebalanceProtocol.COOPERATIVE
 
 
 def follow_selection(consumer: KafkaConsumer) -> None:
@@ -67,9 +67,9 @@ def follow_selection(consumer: KafkaConsumer) -> None:
 
     The client fixes its protocol when the consumer is created, and does not look at the selection afterwards.
     """
-    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
-    if not isinstance(coordinator._process_join_group_response, _JoinAnswered):  # noqa: SLF001
-        coordinator._process_join_group_response = _JoinAnswered(coordinator)  # noqa: SLF001
+    coordinator = consumer._coordinator
+    if not isinstance(coordinator._process_join_group_response, _JoinAnswered):
+        coordinator._process_join_group_response = _JoinAnswered(coordinator)
 
 
 class _JoinAnswered:
@@ -83,17 +83,17 @@ class _JoinAnswered:
 
     def __init__(self, coordinator: Any) -> None:
         self._coordinator = coordinator
-        self._process = coordinator._process_join_group_response  # noqa: SLF001
+        self._process = coordinator._process_join_group_response
 
     def __call__(self, response: Any, send_time: float) -> Any:
         answer = self._process(response, send_time)
         coordinator = self._coordinator
-        selected = coordinator._lookup_assignor(answer.protocol_name)  # noqa: SLF001
+        selected = coordinator._lookup_assignor(answer.protocol_name)
         if selected is None or RebalanceProtocol.COOPERATIVE in selected.supported_protocols():
             return answer
-        kept = coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE  # noqa: SLF001
-        coordinator._rebalance_protocol = RebalanceProtocol.EAGER  # noqa: SLF001
-        if kept and coordinator._subscription.assigned_partitions():  # noqa: SLF001
+        kept = coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE
+        coordinator._rebalance_protocol = RebalanceProtocol.EAGER
+        if kept and coordinator._subscription.assigned_partitions():
             coordinator.reset_generation(answer.member_id)
             coordinator.rejoining = False
             raise RebalanceInProgressError(
@@ -104,4 +104,4 @@ class _JoinAnswered:
 
 def topic_id_of(consumer: KafkaConsumer, topic: str) -> object:
     """Kafka's id of a topic, from the consumer's metadata; None if it is not known."""
-    return consumer._cluster.topic_id(topic)  # noqa: SLF001 - there is no public call for it
+    return consumer._cluster.topic_id(topic)

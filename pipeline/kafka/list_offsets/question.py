@@ -203,7 +203,7 @@ class Question:
         return offset if offset >= 0 else self._silence(call)
 
     def _refusal(self, call: _Call, error: KafkaError) -> _Failure:
-        if error.code() in {KafkaError._TIMED_OUT, KafkaError._TRANSPORT}:  # noqa: SLF001 - public constants
+        if error.code() in {KafkaError._TIMED_OUT, KafkaError._TRANSPORT}:
             return self._silence(call)
         is_refusal = error.code() in FORBIDDEN
         return _Failure(

@@ -28,6 +28,7 @@ from pipeline.local.embedded.probe import BrokerProbe
 _PORT_ATTEMPTS = 3
 _SHAPE_FILE = "cluster.json"
 _KNOWN_WITHIN_S = 60.0
+# Brokers do not announce that they know one another.
 _LOOK_EVERY_S = 0.05
 
 
@@ -195,7 +196,7 @@ class EmbeddedCluster:
         if {**found, **wanted} != found:
             raise BrokerUnavailableError(
                 f"{self.data_dir} holds a cluster of {found['brokers']} brokers and {found['controllers']} "
-                f"controllers, not of {brokers} and {controllers}: start it with its own numbers, or name another "
+                f"controllers, not of {brokers} and {controllers}: start it with those numbers, or name another "
                 "folder"
             )
         return str(found["cluster_id"])
@@ -208,7 +209,9 @@ def _wait_until_known(brokers: Sequence[ClusterNode]) -> None:
     deadline = time.monotonic() + _KNOWN_WITHIN_S
     while any(not wanted <= probe.broker_ids(brokers[0].cluster_id) for probe in probes):
         if time.monotonic() > deadline:
-            raise BrokerUnavailableError(f"not all of the brokers {sorted(wanted)} are known to all others")
+            raise BrokerUnavailableError(
+                f"brokers {sorted(wanted)} did not all know one another within {_KNOWN_WITHIN_S:.0f} s"
+            )
         time.sleep(_LOOK_EVERY_S)
 
 

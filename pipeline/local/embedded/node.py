@@ -28,6 +28,7 @@ from pipeline.local.java import find_java
 
 _READY_WITHIN_S = 90.0
 _STOPPED_WITHIN_S = 15.0
+# A connection on loopback, or a line of the log: a look is cheap, and tests wait for every start.
 _LOOK_EVERY_S = 0.05
 _LOG_LINES_IN_ERROR = 15
 _PORT_TAKEN = re.compile(r"Address already in use|BindException|Socket server failed to bind")

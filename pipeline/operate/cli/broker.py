@@ -13,6 +13,7 @@ from pipeline.local.embedded.cluster_node import ClusterNode
 from pipeline.local.embedded.config import KAFKA
 from pipeline.local.jars import resolve
 
+# How late the command reports that a node has stopped; Ctrl-C ends it at once.
 _LOOK_EVERY_S = 0.5
 _OFFSETS_PARTITIONS = "offsets.topic.num.partitions"
 
@@ -54,7 +55,7 @@ def broker(
 
     It prints the bootstrap servers and the data folder once it answers.
 
-    Exit status: 0 stopped, 1 it could not start, or ended by itself, 2 wrong usage.
+    Exit status: 0 stopped, 1 it could not start, or ended unexpectedly, 2 wrong usage.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     properties = {_OFFSETS_PARTITIONS: str(partitions_of_offsets_topic)}

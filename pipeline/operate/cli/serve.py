@@ -44,18 +44,18 @@ def serve(
 
     Example: lagwise serve --config conf/lagwise.toml
 
-    It reads the tables and needs no Java and no broker. When the stream has stopped it goes on, and
-    lagwise_tables_age_seconds grows.
+    It reads the tables and needs no Java and no broker. When the stream stops, it keeps serving,
+    and lagwise_tables_age_seconds grows.
 
     / lists the groups. Each has a page with its members, partitions, plan, decisions and history; /api/v1/groups has
     the same as JSON (deploy/docs/page.md). The page changes nothing unless serve.token is set: then it takes
     approvals, and pauses, resumes, pins and unpins groups.
 
-    /metrics keeps the names of kafka-lag-exporter and kafka_exporter, so that their dashboards and rules go on, and
-    adds plans, members and capacity (deploy/docs/metrics.md). [serve.metrics] in the configuration chooses groups,
-    topics and names, and limits the number of series.
+    /metrics keeps the names of kafka-lag-exporter and kafka_exporter, so that their dashboards and rules keep
+    working, and adds plans, members and capacity (deploy/docs/metrics.md). [serve.metrics] in the configuration
+    chooses groups, topics and names, and limits the number of series.
 
-    /healthz answers 200 while this process does. /readyz answers 200 while the stream keeps the tables up to date,
+    /healthz answers 200 while this process runs. /readyz answers 200 while the stream keeps the tables up to date,
     and otherwise 503 with the cause.
 
     For several clusters, repeat --config, one file for each job: [serve] of the first applies. Or repeat --tables:
@@ -102,7 +102,7 @@ def read_token_of(config: Config) -> str | None:
     token = _resolved("serve.read_token", config.serve.read_token)
     if config.serve.token and token == _resolved("serve.token", config.serve.token):
         raise ConfigError(
-            "serve.read_token: is the same as serve.token, so readers could approve; take another"
+            "serve.read_token: is the same as serve.token, so readers could give orders; use another"
         )
     return token
 
@@ -120,7 +120,8 @@ def _tell_who_may_read(config: ServeConfig) -> None:
         return
     if not config.hosts and not config.origins:
         note(
-            f"serve.hosts names no host: on {config.host} the page answers under addresses alone, and 421 under names"
+            f"serve.hosts is empty: on {config.host} the page answers under IP addresses only; add the names that "
+            "browsers use"
         )
     if not config.read_token:
         note(f"serve.read_token is not set: anyone who reaches {config.host} can read everything")

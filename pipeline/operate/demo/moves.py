@@ -44,7 +44,7 @@ class Move:
     to_client: str
     """Client id."""
     at: datetime
-    """When the new owner took it, by its own clock. Of a KIP-848 group: time of the first batch that saw it there."""
+    """When the new owner took it, by its own clock. For a KIP-848 group: time of the first batch that saw it there."""
 
 
 class Moves:

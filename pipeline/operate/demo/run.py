@@ -67,7 +67,7 @@ class DemoRun:
         """Start everything, show it, end everything, and return the summary.
 
         Raises:
-            PipelineError: Something could not be started, or ended by itself.
+            PipelineError: Something could not be started, or ended unexpectedly.
         """
         resolve(KAFKA, report=self._console.print)
         jars = resolve_for_spark(PACKAGES, report=self._console.print)

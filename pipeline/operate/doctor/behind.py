@@ -84,7 +84,7 @@ def _unknown(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
         yield figures.about(never[0]).finding(
             "note",
             f"the group has no commit, and so unknown lag, in {len(never)} of {len(rows)} partitions: {named(never)}",
-            "nothing if their consumers have just started; else see whether they commit",
+            "nothing if their consumers have just started; otherwise check that they commit",
         )
     unknown = [partition_text(row) for row in rows if row["lag"] is None and row["status"] != "NOT_COMMITTED"]
     if unknown and len(unknown) + len(never) < len(rows):

@@ -40,7 +40,7 @@ from pipeline.operate.poll import READER, assign_all, messages
 
 _ALONE = "what follows is from the tables alone"
 _LOGIN = (
-    "the login fails, not a right: compare user, password, mechanism or certificate in kafka.properties, "
+    "this is a failed login, not a missing right: check user, password, mechanism or certificate in kafka.properties, "
     "or what kafka.token_provider returns"
 )
 _BROKER_ASSIGNS = frozenset({"share", "streams"})
@@ -63,12 +63,12 @@ def ask(stream: StreamEvidence, group: GroupEvidence | None) -> Iterator[Finding
     try:
         yield from _asked(stream, group, figures)
     except AuthenticationError as error:
-        yield figures.finding("problem", f"Kafka refuses the answer; {_ALONE}: {error}", _LOGIN)
+        yield figures.finding("problem", f"Kafka refuses to answer; {_ALONE}: {error}", _LOGIN)
     except AccessRefusedError as error:
-        yield figures.finding("problem", f"Kafka refuses the answer; {_ALONE}: {error}", RIGHTS)
+        yield figures.finding("problem", f"Kafka refuses to answer; {_ALONE}: {error}", RIGHTS)
     except (BrokerUnavailableError, ConfigError) as error:
         yield figures.finding(
-            "unknown", f"Kafka cannot be asked; {_ALONE}: {error}", "see whether brokers answer"
+            "unknown", f"Kafka cannot be asked; {_ALONE}: {error}", "check that the brokers answer"
         )
 
 
@@ -125,7 +125,7 @@ def _readable(consumer: Consumer, topic: str, config: Config, figures: Figures) 
 
 def _unreadable(error: PipelineError, topic: str, figures: Figures) -> Finding:
     is_refused = isinstance(error, AccessRefusedError)
-    todo = "start the stream, which makes its topics, or look at the brokers"
+    todo = "start the stream, which creates its topics, or check the brokers"
     return figures.finding("problem", str(error), allow(f"Read on topic {topic}") if is_refused else todo)
 
 
@@ -206,7 +206,7 @@ def _present(found: ConsumerGroupDescription, group: GroupEvidence, figures: Fig
     if group.group is not None and group.members and len(group.members) != n_members:
         return figures.finding(
             "note",
-            f"{text}; the tables know {len(group.members)}",
+            f"{text}; the tables have {len(group.members)}",
             "look again after the next batch: it is being rebalanced, or the tables are old",
         )
     return figures.finding("ok", text)
@@ -248,7 +248,7 @@ def _compared(value: bytes | None, group: GroupEvidence, figures: Figures) -> Fi
         return figures.finding(
             "problem",
             f"plan epoch {wanted} is not on the control topic, where the newest epoch of the group is {plain(epoch)}",
-            "see the stream's log: it publishes late what it could not publish in time, while that is valid",
+            "see the stream's log: a plan that it could not publish is sent later, while it is valid",
         )
     holds = "no plan" if epoch is None else f"plan epoch {epoch}"
     return figures.finding("ok", f"the control topic can be read, and holds {holds} of the group")

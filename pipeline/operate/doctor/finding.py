@@ -29,7 +29,7 @@ class Figures:
     """Object of the finding: a group, topic, partition, member or setting."""
 
     def finding(self, level: Level, cause: str, todo: str | None = None) -> "Finding":
-        """A finding made of them."""
+        """Return a finding with these fields."""
         common = {one.name: getattr(self, one.name) for one in fields(Figures)}
         return Finding(**common, level=level, cause=cause, todo=todo)
 

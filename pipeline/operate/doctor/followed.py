@@ -32,7 +32,7 @@ def followed(group: GroupEvidence) -> Iterator[Finding]:
     figures = group.figures("followed", "plan_state", group.decision["updated_at"])
     plan = plan_of(group)
     if plan is None and group.decision["plan"] is not None:
-        yield figures.finding("unknown", "another version of lagwise has written what became of the plan")
+        yield figures.finding("unknown", "another version of lagwise recorded the outcome of the plan")
     elif plan is None:
         yield figures.finding(
             "note", "no plan of the group has been published yet, so there is none to follow"

@@ -60,7 +60,7 @@ def _absent(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
     yield figures.finding(
         "problem",
         "the tables do not list the group: lagwise has read no commit and no record of it",
-        "make sure that it exists (`kafka-consumer-groups --describe`) and has committed; see also what follows",
+        "make sure that it exists (`kafka-consumer-groups --describe`) and has committed; see also the findings below",
     )
     if not group.stream.is_configured:
         yield figures.of_configuration("source.groups_exclude").finding(
@@ -124,7 +124,7 @@ def _hidden_topics(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
         if group.stream.is_configured and not source.wants_topic(topic):
             yield figures.of_configuration("source.topics_exclude").finding(
                 "note",
-                f"no lag is kept of topic {plain(topic)}, to which members subscribe: "
+                f"no lag is kept for topic {plain(topic)}, to which members subscribe: "
                 "source.topics_include and source.topics_exclude leave it out",
                 "change them to get its lag",
             )

@@ -28,7 +28,7 @@ def outages(group: GroupEvidence) -> Iterator[Finding]:
         what_plans_do = (
             "plans give what it holds to others until it reads again"
             if is_over
-            else "plans give it nothing and leave it everything for two minutes"
+            else "plans neither give it partitions nor take any for two minutes"
         )
         figures = Figures(question="behind", source="plan_state", as_of=as_of, object=plain(name))
         yield figures.finding(

@@ -14,7 +14,7 @@ TABLE = "partition_lag"
 """Its newest batch is that of all tables, because it is written last."""
 
 _CLOCKS_DIFFER_S = 10
-_SO_OLD = "the figures below from the tables are as old"
+_SO_OLD = "figures below that come from the tables are as old"
 _LOOK = "see the driver's log: batches take long, or Kafka is unavailable"
 _KAFKA = "look at the brokers and at the network between them and the driver; it continues by itself when they answer"
 _STARTING = "wait for its first batch, a minute or two; if none comes, see its log"

@@ -64,7 +64,7 @@ COLUMNS = (
 """Columns of `lagwise recommendations`."""
 ASSIGNMENT = Column(header="ASSIGNMENT", name="assignment")
 NEVER_OR_UNKNOWN = "never or unknown"
-"""Predicted time of a published plan: the table does not tell the two apart."""
+"""Predicted time of a published plan: the table does not distinguish the two."""
 EFFECT_WHY = Column(header="EFFECT-WHY", name="plan_effect_why")
 """Additional columns of json and csv."""
 

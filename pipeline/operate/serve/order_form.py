@@ -68,13 +68,13 @@ def form_of(request: Request, body: bytes, *, what: str, token: str, config: Ser
     """
     why = refusal(request.headers, config)
     if why is not None:
-        raise RefusedError("Not allowed", f"The order was not taken: {why}.", _FORBIDDEN)
+        raise RefusedError("Not allowed", f"The order was not accepted: {why}.", _FORBIDDEN)
     fields = _fields(request, body)
     if not hmac.compare_digest(fields.get("token", "").encode(), token.encode()):
         raise RefusedError("Not allowed", "The token is not that of serve.token.", _FORBIDDEN)
     group, ordered = request.query_params.get("id"), fields.get(what)
     if group is None or not ordered:
-        raise RefusedError("Not taken", f"The order names no group or no {what}.", BAD_REQUEST)
+        raise RefusedError("Not taken", f"The order is missing its group or its {what}.", BAD_REQUEST)
     name = _text(fields, "name", _MOST_NAME)
     if not name:
         raise RefusedError("Not taken", "Say who you are.", BAD_REQUEST)
@@ -86,7 +86,9 @@ def _text(fields: Mapping[str, str], name: str, most: int) -> str:
     text = fields.get(name, "").strip()
     if len(text) > most or not text.isprintable():
         raise RefusedError(
-            "Not taken", f"The {name} has more than {most} characters, or strange ones.", BAD_REQUEST
+            "Not taken",
+            f"The {name} has more than {most} characters, or some that cannot be printed.",
+            BAD_REQUEST,
         )
     return text
 
@@ -95,8 +97,8 @@ def _fields(request: Request, body: bytes) -> dict[str, str]:
     if len(body) > _MOST_BYTES:
         raise RefusedError("Not taken", "The order is too long.", _TOO_LARGE)
     if request.headers.get("Content-Type", "").partition(";")[0].strip().lower() != _FORM:
-        raise RefusedError("Not taken", f"The order is no {_FORM}.", BAD_REQUEST)
+        raise RefusedError("Not taken", f"The order is not {_FORM}.", BAD_REQUEST)
     try:
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict"))
     except ValueError:
-        raise RefusedError("Not taken", "The order is no form.", BAD_REQUEST) from None
+        raise RefusedError("Not taken", "The order is not a form.", BAD_REQUEST) from None

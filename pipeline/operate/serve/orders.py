@@ -75,7 +75,7 @@ def why_too_short(token: str) -> str | None:
     """Why this token is too weak; None if it is not."""
     if len(token) >= _LEAST_TOKEN:
         return None
-    return f"has {len(token)} characters, and anybody who reaches the page may guess; take {_LEAST_TOKEN} or more"
+    return f"has {len(token)} characters, so anybody who reaches the page may guess it; use {_LEAST_TOKEN} or more"
 
 
 def order_routes(
@@ -120,15 +120,15 @@ def order_routes(
 
 def _too_many(request: Request, answer: Answer) -> Response:
     log.warning("orders were refused: too many", extra={"limit": MOST_ORDERS, "per_s": _RATE_S})
-    told = f"At most {MOST_ORDERS} orders a minute are taken from one address. Wait a minute."
+    told = f"At most {MOST_ORDERS} orders a minute are accepted from one address. Wait a minute."
     return answer(request, "Too many orders", told, group=request.query_params.get("id"), status=_TOO_MANY)
 
 
 def _approve(form: Form, desk: Desk) -> tuple[str, str]:
     desk.approve(form.group, plan=form.what, reason=form.reason, by=form.by)
     return "Approved", (
-        f"{form.by} has approved plan {form.what}. The stream publishes it with its next batch, or tells under "
-        "Decisions why it is refused."
+        f"{form.by} has approved plan {form.what}. The stream publishes it with its next batch, or says under "
+        "Decisions why not."
     )
 
 

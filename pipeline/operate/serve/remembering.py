@@ -98,7 +98,7 @@ def remembering(tables: Tables) -> RememberingTables:
 
 
 def bounded(storage_options: Mapping[str, str]) -> dict[str, str]:
-    """Options of delta-rs with limits for what it asks a store; what is given stays."""
+    """Options of delta-rs with timeouts of a store's answers; given ones stay."""
     # delta-rs takes them in either case, with the store's prefix or without.
     given = {re.sub("^(aws|azure|google)_", "", name.lower()) for name in storage_options}
     return {**{name: value for name, value in _BOUNDS.items() if name not in given}, **storage_options}

@@ -50,7 +50,7 @@ def refusal(headers: Mapping[str, str], config: ServeConfig) -> str | None:
     """Return why an order with these headers is rejected; None if a page of this server sent it."""
     origin, host = headers.get("Origin", "").lower(), headers.get("Host", "").lower()
     if headers.get("Sec-Fetch-Site", _SAME_ORIGIN) != _SAME_ORIGIN:
-        return "another site has sent it"
+        return "another site sent it"
     if origin in config.origins:
         return None
     if not host or origin not in {f"http://{host}", f"https://{host}"}:

@@ -39,7 +39,7 @@ _Result = TypeVar("_Result")
 _DATABASE = "default"
 _LAST_WORDS = 2000
 """Characters of a JVM that did not start."""
-# Of the job's settings, what reaches a store and what the JVM may take; the others are a cluster's.
+# From the job's settings: what reaches a store and what the JVM may take; the others are a cluster's.
 _TAKEN = ("spark.hadoop.", "spark.jars", "spark.driver.memory", "spark.local.dir")
 _OWN = {
     "spark.sql.catalogImplementation": "in-memory",

@@ -14,7 +14,7 @@ from pipeline.tables.reading import Tables
 
 _NO_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE")
 _TOO_LARGE = "spark.driver.maxResultSize"
-# Of the versions that a statement asks for: not in the log, outside its times, or without their files.
+# About the versions that a statement asks for: not in the log, outside its times, or without their files.
 _GONE = re.compile(
     r"DELTA_VERSION_NOT_FOUND|DELTA_TIMESTAMP_(EARLIER|GREATER)|Cannot time travel|FAILED_READ_FILE\.FILE_NOT_EXIST"
     r"|DELTA_VERSIONS_NOT_CONTIGUOUS|DELTA_TRUNCATED_TRANSACTION_LOG|DELTA_LOG_FILE_NOT_FOUND|FileNotFoundException"

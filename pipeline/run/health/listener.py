@@ -18,10 +18,10 @@ class SparkListener(StreamingQueryListener):
         """Nothing is heard before the session has it."""
         self._monitor = monitor
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Do nothing."""
 
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """Record the figures of a trigger; ignore one without a batch."""
         progress = event.progress
         phases = progress.durationMs
@@ -29,8 +29,8 @@ class SparkListener(StreamingQueryListener):
             seconds = {phase: ms / 1000 for phase, ms in phases.items()}
             self._monitor.spark_progressed(SparkFigures(rows=progress.numInputRows, seconds_by_phase=seconds))
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """Do nothing."""
 
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Do nothing: the driver sees the end, with its cause."""

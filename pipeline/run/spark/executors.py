@@ -71,7 +71,7 @@ class ExecutorWatch:
 
     def _say(self, for_s: float) -> None:
         asked, context = asked_of(self._spark), self._spark.sparkContext
-        self._monitor.spark_failed(f"Spark has no executors for {for_s:.0f} s: it asks for {asked} each")
+        self._monitor.spark_failed(f"Spark has had no executors for {for_s:.0f} s: it asks for {asked} each")
         log.warning(
             "the batch waits because Spark gives the job no executors",
             extra={
@@ -119,7 +119,7 @@ def workers_of(master: str, *, page_port: str) -> str:
         page_port: `spark.master.ui.port`, which masters do not report.
     """
     if not master.startswith("spark://"):
-        return f"see the page of the cluster's manager ({master})"
+        return f"see the cluster manager's page ({master})"
     pages = [_page_of(one, page_port) for one in master.removeprefix("spark://").split(",")]
     # Of several masters one is at work; the others know no workers.
     leading = next((found for page in pages if (found := _told_by(page)).get("status") == _ALIVE), None)

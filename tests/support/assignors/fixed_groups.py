@@ -30,9 +30,9 @@ def constrained(
     )
 
 
-def constrained_descriptions(*, equal: bool | None = None, max_lag: int = 6) -> st.SearchStrategy[Group]:
+def constrained_descriptions(*, equal: bool | None = None) -> st.SearchStrategy[Group]:
     """Hostile groups, see `groups.descriptions`."""
-    return constrained(descriptions(equal=equal, max_lag=max_lag), lambda description: description.build())
+    return constrained(descriptions(equal=equal), lambda description: description.build())
 
 
 def constrained_lagging_groups(

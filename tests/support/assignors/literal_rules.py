@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from assignor.model.claims import ClaimArrays
 from assignor.model.group import Group
 
 
@@ -38,12 +37,6 @@ def resolve(claims: Sequence[tuple[int, int, int]], n_partitions: int) -> tuple[
         holder.append(newest.pop() if len(newest) == 1 else -1)
         contested.append(len(newest) > 1)
     return holder, contested
-
-
-def as_triples(claims: ClaimArrays) -> list[tuple[int, int, int]]:
-    return list(
-        zip(claims.partition.tolist(), claims.member.tolist(), claims.generation.tolist(), strict=True)
-    )
 
 
 def lag_aware(group: Group, scope: str, ties: str = "lag") -> list[int]:

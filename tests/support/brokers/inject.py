@@ -55,10 +55,8 @@ def commit_record(
     partition: int,
     committed_offset: int | None,
     *,
-    version: int = 4,
     metadata: str = "",
     commit_timestamp_ms: int = 1_700_000_000_000,
-    leader_epoch: int | None = None,
     topic_id: bytes | None = None,
 ) -> RawRecord:
     """A commit in the group's own partition of the offsets topic; offset null is a tombstone."""
@@ -67,12 +65,12 @@ def commit_record(
     if committed_offset is not None:
         commit = OffsetCommitValue(
             committed_offset=committed_offset,
-            leader_epoch=leader_epoch,
+            leader_epoch=None,
             topic_id=topic_id,
             metadata=metadata,
             commit_timestamp_ms=commit_timestamp_ms,
         )
-        value = encode_offset_commit_value(commit, version=version)
+        value = encode_offset_commit_value(commit, version=4)
     return RawRecord(offsets_partition(group_id), encode_offset_commit_key(key), value)
 
 

@@ -14,7 +14,6 @@ FETCH: Final = 1
 LIST_OFFSETS: Final = 2
 """API key, as `fail_next` takes it."""
 METADATA: Final = 3
-DESCRIBE_TOPICS: Final = METADATA
 
 _NO_LEADER: Final = -1
 _PRODUCER: Final = 0
@@ -105,9 +104,9 @@ class MockCluster:
         """`host:port` of one broker."""
         return self.bootstrap.split(",")[broker - 1]
 
-    def create(self, topic: str, partitions: int, *, replicas: int = 1) -> None:
+    def create(self, topic: str, partitions: int) -> None:
         """Create a topic; its partitions are led by the brokers in turn."""
-        _accept(_LIB.rd_kafka_mock_topic_create(self._cluster, topic.encode(), partitions, replicas))
+        _accept(_LIB.rd_kafka_mock_topic_create(self._cluster, topic.encode(), partitions, 1))
 
     def delete(self, topic: str) -> None:
         """Delete a topic with its records; one created again under its name has another topic id."""

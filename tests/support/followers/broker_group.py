@@ -12,8 +12,8 @@ from confluent_kafka.admin import ConsumerGroupDescription, MemberAssignment
 from assignor.protocol import control
 from assignor.protocol.control import ControlRecord
 from tests.support.brokers.broker import admin_client
+from tests.support.followers.group_members import PartitionKey, ThreadedMember
 from tests.support.followers.plans import plan
-from tests.support.followers.plugin_members import PartitionKey, PluginMember
 from tests.support.java.java_apps import Owned
 from tests.support.java.java_members import JavaHost, JavaMember
 from tests.support.waiting import wait_until
@@ -26,7 +26,7 @@ STARTING = (
 )
 
 
-class ConfluentMember(PluginMember):
+class ConfluentMember(ThreadedMember):
     """A member with confluent-kafka; more properties have underscores for dots."""
 
     def __init__(self, bootstrap: str, group: str, topics: list[str], **more: Any) -> None:

@@ -110,9 +110,9 @@ def mark_of(ack: Release | Taken) -> HandOverMark:
     return HandOverMark(kind=kind, generation=ack.generation, epoch=ack.epoch, hop=ack.hop)
 
 
-def commit_of(ack: Release | Taken, offset: int = 70) -> Found:
+def commit_of(ack: Release | Taken) -> Found:
     """What its member had committed before it wrote that."""
-    return Found(offset=ack.offset if isinstance(ack, Release) else offset, mark=mark_of(ack))
+    return Found(offset=ack.offset if isinstance(ack, Release) else 70, mark=mark_of(ack))
 
 
 def assigned(member: str, *, generation: int = 3) -> Assigned:

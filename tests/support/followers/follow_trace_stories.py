@@ -29,12 +29,14 @@ from tests.support.followers.follow_trace_cases import (
 )
 from tests.support.followers.follow_traces import Json, at, trace
 
-
-def stories() -> dict[str, Json]:
-    """Every one, by the name of its file."""
-    one_after_the_other: dict[str, list[Event]] = {
-        "story-gives": [*BEGIN["follow-gone"][1], hear(Applied(**head(B))), PlanSeen(plan=None), Revoked()],
-        "story-takes": [
+_STORIES: dict[str, tuple[str, list[Event]]] = {
+    "story-gives": (
+        "member a gives partition 1 away, and lives on until the next rebalance",
+        [*BEGIN["follow-gone"][1], hear(Applied(**head(B))), PlanSeen(plan=None), Revoked()],
+    ),
+    "story-takes": (
+        "member b takes partition 1, hears of it twice, and is assigned the same generation twice",
+        [
             assigned(B),
             PlanSeen(plan=MOVE_1),
             hear(Follows(**head(A)), Follows(**head(B))),
@@ -47,7 +49,10 @@ def stories() -> dict[str, Json]:
             Revoked(),
             assigned(B, generation=4),
         ],
-        "story-gives-and-gets-back": [
+    ),
+    "story-gives-and-gets-back": (
+        "partition 1 goes to member b and back within a generation: the second hop",
+        [
             *BEGIN["follow-gone"][1],
             PlanSeen(plan=BACK),
             hear(Follows(**head(A, epoch=6)), Follows(**head(B, epoch=6))),
@@ -55,7 +60,10 @@ def stories() -> dict[str, Json]:
             Looked(found={P1: commit_of(replace(release(B, A, partition=1, hop=2, offset=90), epoch=6))}),
             Committed(accepted=True, offsets={P1: 90}),
         ],
-        "story-forged": [
+    ),
+    "story-forged": (
+        "somebody writes releases in the name of others: none is believed, the true one is",
+        [
             assigned(B),
             PlanSeen(plan=MOVE_1),
             hear(release("c", B, partition=1, hop=4, offset=9)),
@@ -66,7 +74,10 @@ def stories() -> dict[str, Json]:
             TAKEN_COMMIT,
             hear(release("c", B, partition=1, hop=4, offset=9), release("c", B, partition=0, offset=9)),
         ],
-        "story-topics-away-in-the-midst": [
+    ),
+    "story-topics-away-in-the-midst": (
+        "the topics go away while a plan is being made: rejoin, and follow the next",
+        [
             assigned(A),
             PlanSeen(plan=MOVE_1),
             hear(Follows(**head(A))),
@@ -76,7 +87,10 @@ def stories() -> dict[str, Json]:
             PlanSeen(plan=MOVE_1),
             PlanSeen(plan=replace(MOVE_1, epoch=6, base_generation=4)),
         ],
-        "story-slept-through-a-rebalance": [
+    ),
+    "story-slept-through-a-rebalance": (
+        "member b wakes up too late: its commit is refused, so it reads nothing",
+        [
             assigned(B),
             PlanSeen(plan=MOVE_1),
             hear(release(A, B, partition=1)),
@@ -85,20 +99,15 @@ def stories() -> dict[str, Json]:
             Lost(),
             Assigned(member="b2", generation=4, places=frozenset({("t", 2)})),
         ],
-    }
-    about = {
-        "story-gives": "member a gives partition 1 away, and lives on until the next rebalance",
-        "story-takes": "member b takes partition 1, hears of it twice, and is assigned the same generation twice",
-        "story-gives-and-gets-back": "partition 1 goes to member b and back within a generation: the second hop",
-        "story-forged": "somebody writes releases in the name of others: none is believed, the true one is",
-        "story-topics-away-in-the-midst": "the topics go away while a plan is being made: rejoin, and follow the next",
-        "story-slept-through-a-rebalance": "member b wakes up too late: its commit is refused, so it reads nothing",
-    }
+    ),
+}
+
+
+def stories() -> dict[str, Json]:
+    """Every one, by the name of its file."""
     found = {
-        name: trace(
-            about[name], SETTINGS, [], {"as it happens": [(float(n), e) for n, e in enumerate(events)]}
-        )
-        for name, events in one_after_the_other.items()
+        name: trace(about, SETTINGS, [], {"as it happens": [(float(n), e) for n, e in enumerate(events)]})
+        for name, (about, events) in _STORIES.items()
     }
     found["story-static"] = trace(
         "a member with a group instance id refuses every plan",

@@ -4,12 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from confluent_kafka import Producer
+
+from assignor.protocol import control
 from assignor.protocol.acks import AnyAck
 from assignor.protocol.control import ControlRecord
 from tests.support.brokers.acks_topic import read_acks
 from tests.support.brokers.broker import create_topics, produce
+from tests.support.followers.group_members import PartitionKey
 from tests.support.followers.plans import plan
-from tests.support.followers.plugin_members import AiokafkaMember, KafkaPythonMember, PartitionKey, publish
+from tests.support.followers.plugin_members import AiokafkaMember, KafkaPythonMember
 
 SomeAck = TypeVar("SomeAck", bound=AnyAck)
 
@@ -62,7 +66,14 @@ class PluginSetup:
         return plan(_by_topic(base), _by_topic(target), group=self.name, **more)
 
     def publish(self, record: ControlRecord) -> None:
-        publish(self.bootstrap, self.control, record)
+        producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        producer.produce(
+            self.control,
+            key=control.encode_key(record.cluster, record.group),
+            value=control.encode(record),
+            headers=control.headers(record.epoch),
+        )
+        assert producer.flush(30) == 0
 
     def said(self, kind: type[SomeAck]) -> list[SomeAck]:
         return [ack for ack in read_acks(self.bootstrap, self.acks) if isinstance(ack, kind)]

@@ -30,10 +30,6 @@ class Consumer:
     cut_at_s: int | None = None
     """The log and the group begin again at offset 0."""
 
-    def skewed(self, skew_s: int) -> "Consumer":
-        """The same with another clock."""
-        return replace(self, skew_s=skew_s)
-
     def cut(self, at_s: int) -> "Consumer":
         """The same with a log that is cut."""
         return replace(self, cut_at_s=at_s)

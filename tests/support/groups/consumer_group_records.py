@@ -54,10 +54,9 @@ def epoch(number: int, *, group: str = "g") -> Written:
     return key(RecordType.CONSUMER_GROUP_METADATA, group=group), encode_group_epoch(number)
 
 
-def target_epoch(number: int, *, group: str = "g") -> Written:
+def target_epoch(number: int) -> Written:
     """The epoch of the target assignment."""
-    record_type = RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA
-    return key(record_type, group=group), encode_assignment_epoch(number)
+    return key(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA), encode_assignment_epoch(number)
 
 
 def metadata(member_id: str, *topics: str, group: str = "g", **fields: Any) -> Written:
@@ -96,11 +95,11 @@ def current(
     return key(record_type, member_id, group=group), encode_current_assignment(value)
 
 
-def regex(expression: str, *topics: str, group: str = "g") -> Written:
+def regex(expression: str, *topics: str) -> Written:
     """What a regular expression matches."""
     value = RegularExpression(topics=topics, version=1, timestamp_ms=NOW_MS)
     record_type = RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION
-    return key(record_type, expression, group=group), encode_regular_expression(value)
+    return key(record_type, expression), encode_regular_expression(value)
 
 
 def gone(record: Written) -> Written:

@@ -53,7 +53,7 @@ def group_record(
     )
 
 
-def lopsided_group(group_id: str, topic: str, *, partitions: int = 3) -> list[RawRecord]:
+def lopsided_group(group_id: str, topic: str) -> list[RawRecord]:
     """A group with everything on one of its two members, and one commit: there is something to plan."""
-    busy = member("busy", topic, assigned={topic: tuple(range(partitions))})
+    busy = member("busy", topic, assigned={topic: (0, 1, 2)})
     return [group_record(group_id, busy, member("idle", topic)), commit_record(group_id, topic, 0, 2)]

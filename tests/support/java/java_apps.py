@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.support.brokers.broker import admin_client
-from tests.support.followers.plugin_members import QUIET_S, PartitionKey
+from tests.support.followers.group_members import QUIET_S, PartitionKey
 from tests.support.waiting import wait_until
 
 SOURCES = Path(__file__).with_name("apps")

@@ -10,7 +10,7 @@ from typing import Any
 
 from assignor.protocol.acks import Applied
 from assignor.strategies.catalogue import RebalanceProtocol
-from tests.support.followers.plugin_members import Members, PartitionKey, PluginMember
+from tests.support.followers.group_members import Members, PartitionKey, ThreadedMember
 from tests.support.followers.plugin_setup import PluginSetup, all_to_one
 from tests.support.followers.stays import Stay
 from tests.support.java.java_jar import NEWEST, JavaJar
@@ -79,7 +79,7 @@ class JavaHost:
             self.said.append(line.rstrip())
 
 
-class JavaMember(PluginMember):
+class JavaMember(ThreadedMember):
     """A member in Java.
 
     Args:

@@ -12,7 +12,6 @@ from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import TABLES
 
 NOW_MS = 1_700_000_000_000
-QUERY = "query-1"
 
 _DEFAULTS: dict[str, Any] = {
     "cluster": "local",

@@ -40,20 +40,19 @@ class HereJob:
         driver: Of them.
     """
 
-    def __init__(self, config: Config, *, at_ms: int = NOW_MS) -> None:
+    def __init__(self, config: Config) -> None:
         """Contact the cluster, and take over the tables.
 
         Args:
             config: Of the job.
-            at_ms: Time of the start.
         """
         create_tables(config.tables.root, retention_hours=1, storage_options={})
         self._admin, _ = admin_client(config)
         found = cluster.inspect(self._admin, config.control, timeout_s=10, offsets=config.source.offsets)
         config = as_found(config, found)
-        name, owner = cluster_name(config, found), ownership.owner_name(at_ms)
+        name, owner = cluster_name(config, found), ownership.owner_name(NOW_MS)
         tables = Store(config.tables.root, term=0, storage_options=resolve(config.tables.storage_options))
-        self.store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms)
+        self.store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=NOW_MS)
         recalled = recall(
             self.store, cluster_id=found.cluster_id, filters=build_filters(config, name).identity
         )
@@ -70,7 +69,7 @@ class HereJob:
                 is_once=False,
             ),
             progress=ReadProgress(
-                readiness=build_readiness(config, started_at_ms=at_ms), stamp=recalled.keep(self.store)
+                readiness=build_readiness(config, started_at_ms=NOW_MS), stamp=recalled.keep(self.store)
             ),
             replay=ReplayContext(is_new_cluster=recalled.is_new_cluster),
         )

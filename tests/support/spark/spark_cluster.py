@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import urllib.request
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -42,7 +41,6 @@ class SparkCluster:
         workers: int = 2,
         cores: int = 1,
         memory: str = "1g",
-        variables: Mapping[str, str] | None = None,
     ) -> None:
         """Nothing is started.
 
@@ -51,12 +49,10 @@ class SparkCluster:
             workers: How many.
             cores: Of each.
             memory: Of each, for its executors.
-            variables: Of the environment of workers, and so of executors.
         """
         self.folder = folder
         self._count = workers
         self._size = ("--cores", str(cores), "--memory", memory)
-        self._variables = dict(variables or {})
         self._port, self._web_port = free_ports(2)
         self._master: subprocess.Popen[bytes] | None = None
         self._workers: dict[int, subprocess.Popen[bytes]] = {}
@@ -151,7 +147,6 @@ class SparkCluster:
             # As Spark's own scripts set it.
             "SPARK_SCALA_VERSION": "2.13",
             "SPARK_LOCAL_IP": _HOST,
-            **self._variables,
         }
         with (home / "stderr").open("ab") as log:
             return subprocess.Popen(

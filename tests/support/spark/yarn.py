@@ -22,6 +22,11 @@ _RESOURCE_MANAGER = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManag
 _NODE_MANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
 _FIRST_CONTAINERS = "container_*_000001"
 _EXECUTOR = "YarnCoarseGrainedExecutorBackend"
+# For all containers.
+_NODE_SIZE = {
+    "yarn.nodemanager.resource.memory-mb": 12 * 1024,
+    "yarn.nodemanager.resource.cpu-vcores": 4,
+}
 _STARTED_WITHIN_S = 120.0
 _ANSWER_WITHIN_S = 5.0
 
@@ -33,20 +38,14 @@ class Yarn:
         conf: Folder for HADOOP_CONF_DIR.
     """
 
-    def __init__(self, folder: Path, *, memory_mb: int = 12 * 1024, cores: int = 4) -> None:
+    def __init__(self, folder: Path) -> None:
         """Nothing is started.
 
         Args:
             folder: Everything that it writes is below.
-            memory_mb: Of the node, for all containers.
-            cores: See `memory_mb`.
         """
         self._folder = folder
         self.conf = folder / "conf"
-        self._size = {
-            "yarn.nodemanager.resource.memory-mb": memory_mb,
-            "yarn.nodemanager.resource.cpu-vcores": cores,
-        }
         self._started: list[HadoopProcess] = []
         self._name_node_page, self._page = free_ports(2)
 
@@ -145,7 +144,7 @@ class Yarn:
         write_settings(self.conf / "core-site.xml", core)
         http = {"dfs.namenode.http-address": f"{HOST}:{self._name_node_page}", "dfs.replication": 1}
         write_settings(self.conf / "hdfs-site.xml", data_node | http)
-        yarn = manager | {"yarn.resourcemanager.webapp.address": f"{HOST}:{self._page}"} | node | self._size
+        yarn = manager | {"yarn.resourcemanager.webapp.address": f"{HOST}:{self._page}"} | node | _NODE_SIZE
         disk = "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage"
         whitelist = {"yarn.nodemanager.env-whitelist": "JAVA_HOME,SPARK_LOCAL_IP"}
         write_settings(self.conf / "yarn-site.xml", {**yarn, **whitelist, disk: 100})

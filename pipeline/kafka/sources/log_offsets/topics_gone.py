@@ -43,7 +43,7 @@ def confirm_gone(leaders: Leaders, topics: Sequence[str], *, timeout_s: float) -
         for future in asked.values():
             # A failed request fails for each of its topics: another broker is asked.
             if _unanswered(future, left_s):
-                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - public constant
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         return asked
 
     try:
@@ -62,7 +62,7 @@ def _unanswered(future: Future[TopicDescription], timeout_s: float) -> bool:
     try:
         answer(future, timeout_s)
     except KafkaException as error:
-        return error.args[0].code() in {KafkaError._TIMED_OUT, KafkaError._TRANSPORT}  # noqa: SLF001 - public constants
+        return error.args[0].code() in {KafkaError._TIMED_OUT, KafkaError._TRANSPORT}
     return False
 
 

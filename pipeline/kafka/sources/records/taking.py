@@ -31,8 +31,8 @@ RECORDS = pa.schema(
 _LARGEST_TIME_MS = (2**63 - 1) // 1000
 _BEHIND_THE_LOG = frozenset(
     {
-        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001 - public constant
-        KafkaError._LOG_TRUNCATION,  # noqa: SLF001 - public constant
+        KafkaError._AUTO_OFFSET_RESET,
+        KafkaError._LOG_TRUNCATION,
         KafkaError.OFFSET_OUT_OF_RANGE,
     }
 )
@@ -74,7 +74,7 @@ class Progress:
 
     def end_by(self, error: KafkaError, offset: int) -> None:
         """End the span because of a message that is no record."""
-        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - public constant
+        if error.code() == KafkaError._PARTITION_EOF:
             # Before the end there are only transaction markers and gaps of compaction. A new leader may not know its
             # high watermark yet; the next batch continues after the last record.
             self.end_at(self.span.end if offset >= self.span.end else self.offset)

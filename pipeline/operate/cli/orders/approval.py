@@ -42,7 +42,7 @@ def with_approval(held: Orders, row: Row, *, reason: str, by: str) -> Orders:
     is_unanswered = before is not None and before.at_ms > from_json(row["state"]).approval_at_ms
     if before is not None and is_unanswered and before.hashes == approval.hashes:
         raise NotWaitingError(
-            f"{plain(before.by)} has approved the plan already, and the stream publishes it with its next batch; "
+            f"{plain(before.by)} has already approved the plan, and the stream publishes it with its next batch; "
             "your order was not written"
         )
     return orders_change.approve(held, approval)

@@ -55,7 +55,7 @@ def approve(
     give(
         group,
         lambda held: with_approval(held, row, reason=reason, by=who()),
-        then="it then publishes the plan, or `lagwise recommendations` tells why it is refused",
+        then="it then publishes the plan, or `lagwise recommendations` says why not",
         config=config,
         output=output,
     )
@@ -64,6 +64,6 @@ def approve(
 def _shown(row: Row) -> list[str]:
     return [
         *story(row),
-        f"  waits since {plain(row['awaiting_since'])}, may be approved until {plain(row['valid_until'])}",
+        f"  waiting since {plain(row['awaiting_since'])}, can be approved until {plain(row['valid_until'])}",
         f"  plan {plan_id(row)}",
     ]

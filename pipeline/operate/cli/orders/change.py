@@ -122,7 +122,7 @@ def _parse_ranges(text: str, ranges: str) -> tuple[int, ...]:
     except DecodeError as error:
         raise typer.BadParameter(f"{text!r}: {error.reason}; write TOPIC or TOPIC:0-3,7") from None
     if not all(spans):
-        raise typer.BadParameter(f"{text!r}: an entry of the list is empty; write TOPIC or TOPIC:0-3,7")
+        raise typer.BadParameter(f"{text!r}: the list has an empty entry; write TOPIC or TOPIC:0-3,7")
     return tuple(sorted(numbers))
 
 

@@ -98,7 +98,7 @@ def resume(group: GroupArgument, *, output: OutputOption = "text", config: Strea
 
     Example: lagwise resume billing
 
-    This also ends a probation after a plan that hurt; `lagwise doctor GROUP` tells whether the group is on probation,
+    This also ends a probation after a plan that hurt; `lagwise doctor GROUP` shows whether the group is on probation,
     and why. Pins stay. Safe to repeat.
 
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
@@ -113,7 +113,7 @@ def resume(group: GroupArgument, *, output: OutputOption = "text", config: Strea
     give(
         group,
         change,
-        then="a probation of the group, if it is on one, then ends, and plans are published again",
+        then="plans are then published again, and a probation of the group ends",
         config=config,
         output=output,
     )

@@ -10,17 +10,19 @@ def doubts(topic: OrdersTopic, group: str, pins: Pins) -> list[str]:
     found = []
     if not topic.knows_group(group):
         found.append(
-            f"the cluster has no group {plain(group)} now; check the name, or the order waits for the group"
+            f"the cluster has no group {plain(group)} now; check the name: if it is right, the order "
+            "waits for the group"
         )
     for name in sorted(pins):
         count = topic.partitions_of(name)
         if count is None:
             found.append(
-                f"the cluster shows no topic {plain(name)} now; check the name, or the pin waits for the topic"
+                f"the cluster shows no topic {plain(name)} now; check the name: if it is right, the pin "
+                "waits for the topic"
             )
         elif pins[name] and pins[name][-1] >= count:
             found.append(
-                f"topic {plain(name)} has only {count} partition(s) now; check the numbers, or the pin waits for "
-                "the others"
+                f"topic {plain(name)} has only {count} partition(s) now; check the numbers: if they are "
+                "right, the pin waits for the others"
             )
     return found

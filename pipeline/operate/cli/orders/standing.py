@@ -35,7 +35,7 @@ def stand(config: Config, group: str, *, order: Standing, partitions: str, reaso
     except typer.BadParameter as error:
         raise OrderError(error.message) from None
     what_holds = (
-        f"{by} has ordered {order}. For {plain(group)} holds now: {as_text(written)}. "
+        f"{by} gave the order {order}. Orders for {plain(group)} are now: {as_text(written)}. "
         f"The stream reads this within {config.trigger.interval_s} s."
     )
     return " ".join((what_holds, *(f"Note: {one}." for one in doubtful)))

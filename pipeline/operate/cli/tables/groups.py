@@ -61,7 +61,7 @@ def groups(
     hidden = rows["members"].null_count
     if members and hidden:
         note(
-            f"the members of {hidden} of {rows.num_rows} groups are unknown: lagwise does not read the records of "
-            "members of share and streams groups, and groups of type - have none"
+            f"the members of {hidden} of {rows.num_rows} groups are unknown: lagwise does not read the member "
+            "records of share and streams groups, and groups of type - have none"
         )
     end_without(rows, "no group matches")

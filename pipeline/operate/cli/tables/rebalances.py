@@ -47,7 +47,7 @@ def rebalances(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="One moment instead: each group's newest row until then; those that were gone are left out.",
+            help="One moment instead: each group's newest row up to then, without groups that were gone.",
         ),
     ] = None,
     members: Annotated[

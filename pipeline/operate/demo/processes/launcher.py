@@ -75,7 +75,7 @@ class Processes:
         """Raise if a process has ended.
 
         Raises:
-            PipelineError: A process ended by itself.
+            PipelineError: A process ended unexpectedly.
         """
         for name, process in self._processes.items():
             if process.poll() is not None:

@@ -25,7 +25,7 @@ def lag_table(
 ) -> Table:
     """A row for each member, or each group if `folded`, with a bar for its lag; all bars have one scale.
 
-    `gained` has, by client id, the partitions that a member was lately given, minus those that it gave up.
+    `gained` has, by client id, the partitions that a member was given recently, minus those that it gave up.
     """
     table = _lag_headers()
     shown = [(group, (group.whole,) if folded else group.shares) for group in groups]

@@ -1,7 +1,8 @@
 """Limits of one connection and of all: their number, the time for a request to arrive, and unfetched responses.
 
 Uvicorn's own limits count requests; a client that never completes one is outside of them. So the protocol here closes
-what is late, and at the limit the connection that has been silent for longest: who sends a request at once is served.
+what is late, and at the limit the connection that has been silent for longest: a client that sends its request at
+once is served.
 """
 
 import asyncio
@@ -62,14 +63,14 @@ class Connection(H11Protocol):
         self._fetch_timer: asyncio.TimerHandle | None = None
         self._is_too_many = False
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn narrows it
         """Accept it; at the limit, replace the connection whose request is late for longest."""
         super().connection_made(transport)
         state = self.server_state
         if len(state.connections) > state.most:
             if state.waiting:
                 log.warning(
-                    "a connection without a request was closed for a new one", extra={"limit": state.most}
+                    "an idle connection was closed to make room for a new one", extra={"limit": state.most}
                 )
                 next(iter(state.waiting)).close_now()
             else:
@@ -103,7 +104,7 @@ class Connection(H11Protocol):
         unfetched[self] = None
         self._fetch_timer = self.loop.call_later(FETCHED_WITHIN_S, self._fetched_too_slowly)
         while len(unfetched) > 1 and sum(map(_buffered, unfetched)) > _MOST_UNFETCHED_BYTES:
-            log.warning("an answer was given up: too much waits for clients that do not read it")
+            log.warning("a response was abandoned: too many bytes wait for clients that do not read")
             next(iter(unfetched)).close_now()
 
     def resume_writing(self) -> None:
@@ -147,7 +148,7 @@ class Connection(H11Protocol):
             self.close_now()
 
     def _fetched_too_slowly(self) -> None:
-        log.warning("an answer was not fetched in time", extra={"limit_s": FETCHED_WITHIN_S})
+        log.warning("a client did not read its response in time", extra={"limit_s": FETCHED_WITHIN_S})
         self.close_now()
 
     def _refuse(self, status: int, cause: str) -> None:

@@ -80,7 +80,7 @@ def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     error = context.get("exception")
     if isinstance(error, OSError) and error.errno in _NO_HANDLES:
         log.warning(
-            "no connection can be taken: the process has no file handle left; raise LimitNOFILE (ulimit -n)"
+            "no connection can be accepted: the process has no file descriptor left; raise LimitNOFILE (ulimit -n)"
         )
     else:
         loop.default_exception_handler(context)

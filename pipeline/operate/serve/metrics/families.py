@@ -6,7 +6,7 @@ from pipeline.exposition import Family
 SEGLO_LATEST = Family("kafka_partition_latest_offset", "Log end offset of a partition")
 SEGLO_EARLIEST = Family("kafka_partition_earliest_offset", "Log start offset of a partition")
 SEGLO_OFFSET = Family("kafka_consumergroup_group_offset", "Last committed offset of a group")
-SEGLO_LAG = Family("kafka_consumergroup_group_lag", "Records that a group has still to read")
+SEGLO_LAG = Family("kafka_consumergroup_group_lag", "Records that a group has yet to read")
 SEGLO_LAG_SECONDS = Family("kafka_consumergroup_group_lag_seconds", "Age of the next record to be read")
 SEGLO_MAX_LAG = Family("kafka_consumergroup_group_max_lag", "Largest lag of a partition of a group")
 SEGLO_MAX_LAG_SECONDS = Family(
@@ -19,7 +19,7 @@ SEGLO_TOPIC_SUM_LAG = Family(
 SEGLO_POLL_TIME = Family("kafka_consumergroup_poll_time_ms", "How long the newest batch took")
 
 # kafka_exporter (danielqsj).
-EXPORTER_LAG = Family("kafka_consumergroup_lag", "Records that a group has still to read")
+EXPORTER_LAG = Family("kafka_consumergroup_lag", "Records that a group has yet to read")
 EXPORTER_OFFSET = Family("kafka_consumergroup_current_offset", "Last committed offset of a group")
 EXPORTER_LAG_SUM = Family("kafka_consumergroup_lag_sum", "Lag of all partitions of a topic of a group")
 EXPORTER_OFFSET_SUM = Family(
@@ -67,10 +67,10 @@ GROUP_RETENTION = Family(
     "lagwise_group_retention_seconds", "Least time until unread records of a group may be deleted"
 )
 GROUP_CAPACITY = Family(
-    "lagwise_group_capacity_ratio", "What arrives for a group, by what its members have shown to drain"
+    "lagwise_group_capacity_ratio", "Arrival rate of a group divided by the observed capacity of its members"
 )
 GROUP_SKEW = Family(
-    "lagwise_group_lag_skew", "Largest less smallest lag of a member, by the lag of all members"
+    "lagwise_group_lag_skew", "Largest minus smallest lag of a member, divided by the lag of all members"
 )
 MEMBER_LAG = Family("lagwise_member_lag_records", "Lag of the partitions that a member owns")
 MEMBER_DRAIN = Family(
@@ -84,7 +84,7 @@ PLAN_DRAIN_SECONDS = Family(
     "lagwise_plan_drain_seconds", "Time until the slowest member of a group is drained"
 )
 PLAN_MOVES = Family("lagwise_plan_moves", "Partitions that change their owner")
-PLAN_ACKS = Family("lagwise_plan_acks", "Members that have acknowledged the newest plan, by what they say")
+PLAN_ACKS = Family("lagwise_plan_acks", "Members that have acknowledged the newest plan, by answer")
 PLAN_ACKS_MISSING = Family(
     "lagwise_plan_acks_missing", "Members that the open plan needs, and that have not answered"
 )
@@ -94,7 +94,7 @@ PLAN_PUBLISHED = Family(
 )
 PLAN_EFFECT = Family("lagwise_plan_effect", "1 for what the newest plan did to the members that it concerns")
 PLAN_PROBATION = Family(
-    "lagwise_plan_probation_until_timestamp_seconds", "Until when a group gets no plan, because one hurt it"
+    "lagwise_plan_probation_until_timestamp_seconds", "When a group gets plans again after one hurt it"
 )
 PLAN_VALID_UNTIL = Family("lagwise_plan_valid_until_timestamp_seconds", "When the open plan expires")
 

@@ -41,7 +41,7 @@ _Shown = tuple[str, Mapping[str, Any]]
 
 _NO_CLUSTER = "No cluster of this name"
 _NO_DESK = (
-    "orders for this cluster are not taken here, since the configuration of its job is not known: repeat --config, "
+    "orders for this cluster are not accepted here: the configuration of its job is unknown; repeat --config, "
     "one for each cluster, and leave out --tables"
 )
 

@@ -24,7 +24,7 @@ def spark(values: Series | None, now: int | None) -> Markup:
     ]
     words = f"lag of the last hour: {min(known):,} to {max(known):,}, now {'unknown' if now is None else f'{now:,}'}"
     line = "".join(map(_drawn, _runs(dots)))
-    # Of numbers, so there is nothing to escape.
+    # Only numbers, so there is nothing to escape.
     return Markup(  # noqa: S704 - as above
         f'<svg class="spark" viewBox="0 0 {POINTS} {_HEIGHT}" role="img" aria-label="{words}"><path d="{line}"/></svg>'
     )

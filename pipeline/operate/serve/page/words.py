@@ -40,7 +40,7 @@ def duration(seconds: float | None, *, at_least: object = False, at_most: object
 
 
 def _data(value: float, text: str, bound: str) -> Markup:
-    # Of numbers, so there is nothing to escape; `Markup.format` takes ten times as long.
+    # Only numbers, so there is nothing to escape; `Markup.format` takes ten times as long.
     return Markup(f'{bound}<data value="{value}">{text}</data>')  # noqa: S704 - as above
 
 

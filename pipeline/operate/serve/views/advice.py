@@ -10,7 +10,7 @@ def advice(row: Row, members: Sequence[Row]) -> Iterator[str]:
     ratio = row["capacity_ratio"]
     if ratio is not None and ratio > 1:
         yield (
-            f"{100 * ratio:.0f} % of what its members have shown to drain arrives: no assignment helps; "
+            f"records arrive at {100 * ratio:.0f} % of its members' observed capacity: no assignment helps; "
             "add members, or make them faster"
         )
     yield from _of_members(row)
@@ -50,6 +50,6 @@ def _of_one_partition(row: Row, members: Sequence[Row]) -> Iterator[str]:
     ]
     if alone and (row["capacity_ratio"] or 0) <= 1:
         yield (
-            f"{len(alone)} members own a single partition, which receives more than they have shown to drain: "
+            f"{len(alone)} members own a single partition, which receives more than their observed capacity: "
             "add partitions or keys, or faster members"
         )

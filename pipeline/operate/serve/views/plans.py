@@ -123,7 +123,7 @@ def plans_of(facts: Facts) -> Iterator[Plan]:
 
 
 def plan_row(plan: Plan) -> Row:
-    """The decision and the plan in figures. `capacity_known` tells whether a drain time of null means never."""
+    """The decision and the plan in figures. `capacity_known` says whether a drain time of null means never."""
     states, outcome = plan.states, plan.outcome
     return {
         "states": [state for state in (*DECIDED, *OUTCOMES) if state in states],

@@ -11,7 +11,7 @@ class Verdict(NamedTuple):
     """State of a group."""
 
     level: Level
-    """"none" where the figures do not tell."""
+    """"none" where the figures do not show it."""
     words: str
     """Such as "falling behind"."""
     why: str
@@ -54,7 +54,7 @@ def _trouble(row: Row) -> Verdict | None:
         )
     if ratio is not None and ratio > 1 and row["growing"]:
         return Verdict(
-            "bad", "overloaded", f"{100 * ratio:.0f} % of what its members have shown to drain arrives"
+            "bad", "overloaded", f"records arrive at {100 * ratio:.0f} % of its members' observed capacity"
         )
     return None
 
@@ -73,6 +73,6 @@ def _lag(row: Row) -> Verdict:
         return Verdict("fair", "falling behind", f"{growing} of {row['partitions']} partitions grow; {waits}")
     arrives, drains = row["arrival_rate"], row["drain_rate"]
     if arrives is not None and drains is not None and drains > arrives:
-        more = f"{drains - arrives:,.0f} records/s more are read than arrive"
+        more = f"the group reads {drains - arrives:,.0f} records/s more than arrive"
         return Verdict("fair", "catching up", f"{waits}; {more}")
     return Verdict("fair", "behind", waits)

@@ -9,7 +9,8 @@ from assignor.clients.follower.state import Found, Look, Looked
 from assignor.protocol.acks import Release
 from assignor.protocol.marks import HandOverMark
 from tests.support.followers.follow_forger import KINDS, Forged, Forgery, Replay, at_random
-from tests.support.followers.follow_world import BrokenPromiseError, Node, walk
+from tests.support.followers.follow_walk import walk
+from tests.support.followers.follow_world import BrokenPromiseError, Node
 
 forgeries = st.builds(
     Forgery,

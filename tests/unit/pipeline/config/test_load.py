@@ -131,15 +131,15 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
         ("[control.acks_topics]\n'shop-' = 'a b'", "control.acks_topics.shop-: must be a topic name: "),
         (
             "[control.acks_topics]\n'shop-' = 'lagwise.commands'",
-            'control: acks_topics."shop-": lagwise.commands is control.commands_topic as well; give',
+            'control: acks_topics."shop-": lagwise.commands is control.commands_topic as well; choose',
         ),
         (
             "[control]\ntopic = 'plans'\nacks_topics = {'shop-' = 'plans'}",
-            'control: acks_topics."shop-": plans is control.topic as well; give acknowledgements another topic',
+            'control: acks_topics."shop-": plans is control.topic as well; choose another for acknowledgements',
         ),
         (
             "[control.acks_topics]\n'shop-' = '__consumer_offsets'",
-            'control: acks_topics."shop-": __consumer_offsets is a topic of Kafka\'s own; give another',
+            'control: acks_topics."shop-": __consumer_offsets is an internal topic of Kafka; choose another',
         ),
     ],
     ids=[
@@ -249,7 +249,7 @@ _OAUTH = '"bootstrap.servers" = "b:1"\n"security.protocol" = "SASL_SSL"\n"sasl.m
         (
             "tokens:token",
             _OAUTH + '"sasl.oauthbearer.method" = "oidc"\n',
-            'kafka: token_provider and "sasl.oauthbearer.method" both give tokens',
+            'kafka: token_provider and "sasl.oauthbearer.method" both provide tokens',
         ),
     ],
 )

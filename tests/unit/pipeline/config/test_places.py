@@ -30,7 +30,9 @@ def test_folder_that_every_host_mounts_is_taken() -> None:
 @pytest.mark.parametrize("root", ["gs://bucket/lagwise", "adl://account/lagwise", "hdfs://name/lagwise"])
 @pytest.mark.parametrize("master", ["local[*]", _SPARK])
 def test_other_store_than_a_folder_is_refused_unless_the_operator_says_so(root: str, master: str) -> None:
-    with pytest.raises(ConfigError, match=r"tables.root: .* was not tried .* set tables.object_store = true"):
+    with pytest.raises(
+        ConfigError, match=r"tables.root: .* has not been tried .* set tables.object_store = true"
+    ):
         check_places(TablesConfig(root=root, shared=True), master=master, ships_code=True)
 
     check_places(TablesConfig(root=root, object_store=True), master=master, ships_code=True)

@@ -84,7 +84,7 @@ def test_acknowledgement_counts_on_the_topic_of_its_group_and_on_no_other(group:
             assert found.counts == {"ack": 2}
         else:
             assert found.counts == {"bad": 2}
-            reason = f"acknowledgement of group {group!r} on topic {written}: it counts on {topic} alone"
+            reason = f"acknowledgement of group {group!r} on topic {written}: only those on {topic} count"
             assert {row["reason"] for row in found.of("bad")} == {f"{reason} (control.acks_topics)"}
             assert found.picked("bad", "topic", "offset", "kind") == [
                 (written, 0, "ack"),

@@ -121,7 +121,5 @@ def test_java_without_a_compiler_is_named_with_what_to_install(
     at_home = install_java(tmp_path, 'openjdk version "17.0.1"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
-    with pytest.raises(
-        MissingDependencyError, match=rf"^{at_home} is a Java without javac.* install a JDK 17"
-    ):
+    with pytest.raises(MissingDependencyError, match=rf"^{at_home} has no javac.* install a JDK 17"):
         java.find_tool("javac")

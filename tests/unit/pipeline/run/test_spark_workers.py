@@ -89,4 +89,4 @@ def test_where_nobody_answers_the_page_is_named(master: str, host: str) -> None:
 
 
 def test_managers_of_other_kinds_have_pages_of_their_own() -> None:
-    assert workers_of("yarn", page_port="8080") == "see the page of the cluster's manager (yarn)"
+    assert workers_of("yarn", page_port="8080") == "see the cluster manager's page (yarn)"

@@ -59,7 +59,7 @@ def reads_as_far_as(position: int, error: str | None, monkeypatch: pytest.Monkey
     ("error", "why"),
     [
         (SILENT, SILENT),
-        (None, "its leader ends it at offset 6, before offset 9 where this batch ends"),
+        (None, "its leader reports its end at offset 6, before offset 9 where this batch ends"),
     ],
     ids=["a silent leader", "a leader that is new"],
 )

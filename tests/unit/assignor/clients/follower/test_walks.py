@@ -12,7 +12,8 @@ from assignor.clients.follower import rules as follower_state_rules
 from assignor.clients.follower.state import FollowerState, Mark, PartitionKey, Token
 from assignor.protocol.acks import Applied, Release
 from assignor.protocol.migration import Migration
-from tests.support.followers.follow_world import BrokenPromiseError, World, walk
+from tests.support.followers.follow_walk import walk
+from tests.support.followers.follow_world import BrokenPromiseError, World
 
 SEEDS = range(100)
 

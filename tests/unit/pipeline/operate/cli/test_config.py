@@ -193,7 +193,7 @@ def test_place_that_run_would_refuse_is_refused_and_one_that_it_would_take_is_wa
     file.write_text(f"{root}object_store = true\n", encoding="utf-8")
     taken = command("config", "check", str(file))
     assert taken.exit_code == 0
-    assert "lagwise was not tried there" in taken.stderr
+    assert "lagwise has not been tried there" in taken.stderr
 
 
 def test_cluster_without_a_shared_folder_is_refused_as_by_run(command: Any, file: Path) -> None:

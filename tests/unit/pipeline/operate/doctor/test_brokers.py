@@ -35,7 +35,9 @@ def test_wrong_password_is_not_called_a_missing_right(
 
     assert type(login) is AuthenticationError
     assert type(right) is AccessRefusedError
-    assert str(asked(patient, monkeypatch, login).todo).startswith("the login fails, not a right")
+    assert str(asked(patient, monkeypatch, login).todo).startswith(
+        "this is a failed login, not a missing right"
+    )
     assert (
         asked(patient, monkeypatch, right).todo == "deploying-security.md lists the rights that lagwise needs"
     )

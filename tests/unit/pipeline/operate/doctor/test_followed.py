@@ -123,7 +123,7 @@ def test_state_of_another_version_is_unknown_and_not_taken_for_no_plan(patient: 
     )
 
     assert told(patient.findings(), "followed") == [
-        ("unknown", "another version of lagwise has written what became of the plan")
+        ("unknown", "another version of lagwise recorded the outcome of the plan")
     ]
 
 

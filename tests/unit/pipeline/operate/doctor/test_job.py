@@ -70,7 +70,7 @@ def test_old_table_is_said_to_be_old_before_anything_else(
     assert level == "problem"
     assert cause.startswith(f"OLD: the newest batch began 91 s ago; {driver}")
     assert str(what).startswith(todo)
-    assert str(what).endswith("the figures below from the tables are as old")
+    assert str(what).endswith("figures below that come from the tables are as old")
 
 
 @pytest.mark.parametrize(

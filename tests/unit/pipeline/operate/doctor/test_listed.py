@@ -133,7 +133,7 @@ def test_topic_that_is_excluded_and_topic_that_is_hidden_are_told_apart(patient:
 
     assert [(level, cause.partition(",")[0]) for level, cause in (*by_defaults, *excluded)] == [
         ("problem", "the log offsets of topic invoices"),
-        ("note", "no lag is kept of topic invoices"),
+        ("note", "no lag is kept for topic invoices"),
     ]
 
 

@@ -29,8 +29,8 @@ def test_member_that_stands_still_is_named_with_since_when_and_what_plans_do(pat
         (
             "note",
             (
-                "member b-2 has read nothing for 110 s or longer although there is something to read: plans give it "
-                "nothing and leave it everything for two minutes"
+                "member b-2 has read nothing for 110 s or longer although there is something to read: plans neither "
+                "give it partitions nor take any for two minutes"
             ),
         )
     ]

@@ -69,7 +69,7 @@ def test_order_goes_to_the_cluster_of_its_page_and_is_refused_in_words_elsewhere
     assert "repeat --config, one for each cluster" in refused[1].text
     html = ask(app, "/group?id=billing&cluster=asia").text
     assert "<form" not in html
-    assert "Orders for this cluster are not taken here" in html
+    assert "Orders for this cluster are not accepted here" in html
 
 
 def test_order_says_of_which_cluster_it_is(eu: World, us: World, caplog: pytest.LogCaptureFixture) -> None:

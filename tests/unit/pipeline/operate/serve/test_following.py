@@ -81,7 +81,7 @@ def test_members_under_the_assignor_of_plans_follow_all(waiting: World) -> None:
 
 
 def test_followers_of_a_group_of_unknown_members_are_unknown(waiting: World) -> None:
-    assert "Who follows: not known, since the members of the group are not known." in told(waiting)
+    assert "Who follows: unknown, since the members of the group are unknown." in told(waiting)
 
 
 def test_group_that_the_broker_assigns_is_followed_by_the_broker(waiting: World) -> None:

@@ -120,10 +120,10 @@ def test_group_of_any_name_is_the_one_that_is_meant(order: Ordering, clerk: Cler
         ({"fields": {"token": ""}}, 403, "The token is not that of serve.token."),
         ({"fields": {"token": "ü" * 20}}, 403, "The token is not that of serve.token."),
         ({"Origin": "https://evil.example.com"}, 403, "was not sent by a page of the same host"),
-        ({"Sec-Fetch-Site": "cross-site"}, 403, "another site has sent it"),
-        ({"Content-Type": "text/plain"}, 400, "is no application/x-www-form-urlencoded"),
+        ({"Sec-Fetch-Site": "cross-site"}, 403, "another site sent it"),
+        ({"Content-Type": "text/plain"}, 400, "is not application/x-www-form-urlencoded"),
         ({"fields": {"name": "  "}}, 400, "Say who you are."),
-        ({"fields": {"name": "a\nb"}}, 400, "strange"),
+        ({"fields": {"name": "a\nb"}}, 400, "cannot be printed"),
         ({"fields": {"name": "a" * 65}}, 400, "more than 64 characters"),
         ({"fields": {"reason": "a" * 501}}, 400, "more than 500 characters"),
         ({"fields": {"reason": "a" * 20_000}}, 413, "too long"),
@@ -158,7 +158,7 @@ def test_reading_changes_nothing(app: Any, clerk: Clerk) -> None:
 @pytest.mark.parametrize(
     ("failure", "status"),
     [
-        (NotWaitingError("eva@desk has approved the plan already"), 409),
+        (NotWaitingError("eva@desk has already approved the plan"), 409),
         (BrokerUnavailableError("another operator gave an order at the same moment"), 503),
         (ConfigError("kafka.properties: the variable KAFKA_PASSWORD is not set"), 503),
         (AccessRefusedError("the cluster does not let this user write"), 503),

@@ -97,12 +97,12 @@ def test_order_is_written_with_who_has_given_it_and_what_holds_is_told(
     [
         ({"token": "wrong"}, 403, "The token is not that of serve.token."),
         ({"Origin": "https://evil.example.com"}, 403, "was not sent by a page of the same host"),
-        ({"Sec-Fetch-Site": "cross-site"}, 403, "another site has sent it"),
-        ({"Content-Type": "text/plain"}, 400, "is no application/x-www-form-urlencoded"),
+        ({"Sec-Fetch-Site": "cross-site"}, 403, "another site sent it"),
+        ({"Content-Type": "text/plain"}, 400, "is not application/x-www-form-urlencoded"),
         ({"name": " "}, 400, "Say who you are."),
-        ({"order": ""}, 400, "names no group or no order"),
+        ({"order": ""}, 400, "is missing its group or its order"),
         ({"order": "reset"}, 400, "there are pause, resume, pin, unpin"),
-        ({"partitions": "a\nb"}, 400, "strange"),
+        ({"partitions": "a\nb"}, 400, "cannot be printed"),
         ({"reason": "a" * 501}, 400, "more than 500 characters"),
         ({"partitions": "a" * 20_000}, 413, "too long"),
     ],
@@ -181,7 +181,7 @@ def give(order: Any, partitions: str = "", reason: str = "") -> str:
 def test_pause_and_resume_are_those_of_the_commands(topic: Topic) -> None:
     told = give("pause", reason="INC-1")
     assert (topic.held.paused, topic.held.pause_reason, topic.held.by) == (True, "INC-1", "ann@page")
-    assert "For billing holds now: paused (INC-1), pinned old." in told
+    assert "Orders for billing are now: paused (INC-1), pinned old." in told
 
     give("resume")
     assert (topic.held.paused, topic.held.pause_reason) == (False, "")

@@ -122,7 +122,7 @@ def test_partition_that_was_away_is_read_again_while_nobody_says_how_long_tombst
     batch = run(driver, answered(o0=end(15)))
 
     assert list(batch.intake.reread) == [O1]
-    assert "(delete.retention.ms) is not known" in batch.intake.reread[O1]
+    assert "(delete.retention.ms) is unknown" in batch.intake.reread[O1]
 
 
 def test_partition_that_is_followed_is_not_read_again_however_long_a_batch_takes() -> None:

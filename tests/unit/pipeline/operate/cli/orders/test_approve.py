@@ -74,7 +74,7 @@ def test_plan_is_shown_and_asked_about(world: World, approve: Approve, given: li
     assert (refused.exit_code, approved.exit_code) == (1, 0)
     assert approved.stdout.splitlines()[4:7] == [
         "  b-2: invoices 3",
-        "  waits since 2026-01-31T12:00:00Z, may be approved until 2026-01-31T12:10:00Z",
+        "  waiting since 2026-01-31T12:00:00Z, can be approved until 2026-01-31T12:10:00Z",
         "  plan 3f2a-91bc",
     ]
     assert "move invoices-3: b-1 -> b-2 (lag 900)" in approved.stdout
@@ -142,7 +142,7 @@ def test_plan_of_another_id_is_not_approved(world: World, approve: Approve, give
 def test_second_operator_is_told_who_was_first() -> None:
     held = replace(NOTHING, approval=APPROVAL)
 
-    with pytest.raises(NotWaitingError, match=r"ann@desk has approved the plan already"):
+    with pytest.raises(NotWaitingError, match=r"ann@desk has already approved the plan"):
         with_approval(held, WAITING, reason="", by="eva@desk")
 
 
