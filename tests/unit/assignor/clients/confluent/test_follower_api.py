@@ -34,7 +34,7 @@ def read(setup: Setup, *messages: FakeMessage) -> None:
 def test_foreign_partitions_of_a_batch_are_refused_alone(setup: Setup) -> None:
     setup.calls()
 
-    with pytest.raises(NotOwnedError, match=r"t-7; what else") as refused:
+    with pytest.raises(NotOwnedError, match=r"t-7; the rest") as refused:
         setup.follower.commit(offsets=[at(0, 42), at(7, 9), at(1, 43)], asynchronous=False)
 
     assert setup.calls() == [("commit", {0: 42, 1: 43})]
