@@ -85,11 +85,11 @@ class Neighbourhood:
         if self._problem.may_read is not None:
             reads = self._problem.may_read[self._problem.set_of[self._given]].any(axis=0)
         reads[self._slow] = False
-        some = np.nonzero(reads)[0]
+        some = reads.nonzero()[0]
         if len(some) > _NEIGHBOURS:
             # A partial sort: most members never matter.
             some = some[np.argpartition(loads_s[some], _NEIGHBOURS)[:_NEIGHBOURS]]
-        return some[np.argsort(loads_s[some], kind="stable")]
+        return some[loads_s[some].argsort(kind="stable")]
 
     def _moves_more(self, partitions: Int64s, from_member: int | Int64s, to_member: int | Int64s) -> Int8s:
         """Moves that giving the partitions from one member to the other adds; 0 of -1, which is no partition.
@@ -106,8 +106,10 @@ class Neighbourhood:
         count = self._state.count
         # Even counts stay even if the two members change places.
         if self._problem.options.counts == "even":
-            return np.asarray(count[members] + 1 == count[self._slow], np.bool_)
-        return np.asarray(count[members] < self._problem.cap, np.bool_)
+            even: Bools = count[members] + 1 == count[self._slow]
+            return even
+        below: Bools = count[members] < self._problem.cap
+        return below
 
     # The budget and the weights decide nearly always: one improvement in thirty is left after them. So loads are worked
     # out for these alone, of all members concerned at once: a call of numpy costs as much as a thousand numbers in it.
@@ -138,8 +140,10 @@ class Neighbourhood:
             load[0] -= less
             load[1] += less
         slow_s, near_s = self._loads_s(members, lag, rate)
-        is_move = back < 0
-        cost_s = self._cost_s(np.maximum(slow_s, near_s), moves, ~is_move & (near_s > self._most_s))
+        is_move, after_s = back < 0, np.maximum(slow_s, near_s)
+        if self._most_s < np.inf:
+            after_s[~is_move & (near_s > self._most_s)] = np.inf
+        cost_s = self._cost_s(after_s, moves)
         at = int(cost_s.argmin())
         if cost_s[at] == np.inf:
             return None
@@ -181,7 +185,9 @@ class Neighbourhood:
             load[2] += weight[ejected]
         slow_s, via_s, last_s = self._loads_s(members, lag, rate)
         others_s = np.maximum(via_s, last_s)
-        cost_s = self._cost_s(np.maximum(slow_s, others_s), moves, others_s > self._most_s)
+        after_s = np.maximum(slow_s, others_s)
+        after_s[others_s > self._most_s] = np.inf
+        cost_s = self._cost_s(after_s, moves)
         at = int(cost_s.argmin())
         if cost_s[at] == np.inf:
             return None
@@ -220,24 +226,25 @@ class Neighbourhood:
     def _with_slow(self, *others: Int64s) -> Int64s:
         """The slow member, and others beside it, a row for each."""
         members = np.full((1 + len(others), len(others[0])), self._slow, np.int64)
-        members[1:] = others
+        for row, other in enumerate(others, 1):
+            members[row] = other
         return members
 
     def _loads_s(self, members: Int64s, lag: Floats, rate: Floats) -> Floats:
         """Loads of members with this lag and these arrivals."""
         return self._problem.cost_model.load_s(lag, rate, self._problem.capacity[members])
 
-    def _cost_s(self, after_s: Floats, moves: Int64s, too_late: Bools) -> Floats:
+    def _cost_s(self, after_s: Floats, moves: Int64s) -> Floats:
         """Cost of each improvement, infinite where it does not lower the largest load by more than its moves cost."""
         reached = np.maximum(after_s, self._problem.options.floor_s)
         moves_s = self._problem.options.move_cost_s * moves
-        good = (after_s < self._limit_s * _CLEARLY_LESS) & (self._limit_s - reached > moves_s) & ~too_late
+        good = (after_s < self._limit_s * _CLEARLY_LESS) & (self._limit_s - reached > moves_s)
         # Ties: below the floor the smaller load, and of equal loads the one with fewer moves.
         return np.where(good, reached + moves_s + 1e-6 * after_s + 1e-9 * self._limit_s * moves, np.inf)
 
     def _idlest(self) -> Int64s:
         """The members of least load that may be given something, but for the slow one."""
-        members = np.argsort(self._loads_s_now, kind="stable")
+        members = self._loads_s_now.argsort(kind="stable")
         closed = self._problem.group.closed
         if closed is not None:
             members = members[~closed[members]]
