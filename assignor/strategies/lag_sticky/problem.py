@@ -70,7 +70,7 @@ class Problem:
     capacity: Floats
     lag: Floats
     rate: Floats
-    current_owner: Int32s
+    current_owner: Int64s
     """The member from which taking the partition counts as a move; -1 where any member costs nothing."""
     start: Int32s
     """Member of each partition at the start; -1 for none."""
@@ -138,7 +138,7 @@ class Problem:
         is_change = self.start[partitions] != to_member
         partitions, to_member = partitions[is_change], to_member[is_change]
         # Sorted, so that sums add in one order and equal solutions get equal figures.
-        order = np.argsort(partitions)
+        order = partitions.argsort()
         return Changes(partitions[order], to_member[order])
 
     def evaluated(self, found: Sequence[Changes]) -> list[Solution]:

@@ -68,7 +68,7 @@ def build_problem(group: Group, options: Options, capacity: Floats, bound_s: flo
         capacity=capacity,
         lag=np.append(group.lag.astype(np.float64), 0.0),
         rate=np.append(group.rate, 0.0),
-        current_owner=np.append(current_owner, -1).astype(np.int32),
+        current_owner=np.append(current_owner, -1).astype(np.int64),
         start=np.append(start, -1).astype(np.int32),
         start_lag=sums_held(group.lag, start, n),
         start_rate=sums_held(group.rate, start, n),

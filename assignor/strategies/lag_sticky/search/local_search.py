@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from assignor.model.arrays import Bools
+from assignor.model.arrays import Bools, Floats
 from assignor.strategies.lag_sticky.problem import Solution
 from assignor.strategies.lag_sticky.search.neighbourhood import Neighbourhood
 from assignor.strategies.lag_sticky.search.state import SearchState
@@ -40,22 +40,20 @@ def improve(state: SearchState, budget: int, overloaded: Bools, optima: dict[Vis
         stuck |= (state.loads_s() > floor_s) & (state.candidates < 0).all(axis=1)
     # Members that have nothing to give say nothing about the others.
     most_stuck = _MOST_STUCK + int(stuck.sum())
+    of_overloaded = overloaded.tobytes()
     for _ in range(_MOST_STEPS):
-        here = state.digest, stuck.tobytes() + overloaded.tobytes()
+        here = state.digest, stuck.tobytes() + of_overloaded
         if here in optima:
             optima.update(dict.fromkeys(seen, optima[here]))
             return optima[here]
         seen.append(here)
-        loads_s = state.loads_s()
-        late = (loads_s > floor_s) & ~stuck
-        others = late & ~overloaded
-        most_s = np.inf
-        if not others.any():
-            if not late.any():
-                break
+        loads_s, most_s = state.loads_s(), np.inf
+        slowest = _latest(loads_s, stuck | overloaded, floor_s)
+        if slowest < 0:
             # Overloaded members may hand partitions over, but must not undo what was gained for the others.
-            others, most_s = late, float(loads_s[~overloaded].max(initial=0.0))
-        slowest = int(np.where(others, loads_s, -1.0).argmax())
+            slowest, most_s = _latest(loads_s, stuck, floor_s), float(loads_s[~overloaded].max(initial=0.0))
+        if slowest < 0:
+            break
         step = Neighbourhood(state, slowest, loads_s, budget, most_s=most_s).best()
         if step is not None:
             state.apply(step.transfers, step.moves)
@@ -67,3 +65,10 @@ def improve(state: SearchState, budget: int, overloaded: Bools, optima: dict[Vis
     optimum = state.solution()
     optima.update(dict.fromkeys(seen, optimum))
     return optimum
+
+
+def _latest(loads_s: Floats, left_out: Bools, floor_s: float) -> int:
+    """The member of largest load but for those left out; -1 if no other is late."""
+    of_others = np.where(left_out, -1.0, loads_s)
+    latest = int(of_others.argmax())
+    return latest if of_others[latest] > floor_s else -1

@@ -60,6 +60,7 @@ class Neighbourhood:
         problem = state.problem
         self._state = state
         self._problem = problem
+        self._may_read = problem.may_read
         self._slow = slow
         self._loads_s_now = loads_s
         self._limit_s = float(loads_s[slow])
@@ -69,8 +70,7 @@ class Neighbourhood:
         row = state.candidates[slow]
         self._given = row[row >= 0]
         self._near = self._neighbours(loads_s)
-        self._more = self._moves_more(self._given[:, None], slow, self._near)
-        """Given x near: moves that giving the partition to the member adds; `_NEVER` if it may not."""
+        self._room = self._rooms()
 
     def best(self) -> Improvement | None:
         """The best move or swap; only if there is none, the best ejection chain."""
@@ -85,110 +85,108 @@ class Neighbourhood:
         if self._problem.may_read is not None:
             reads = self._problem.may_read[self._problem.set_of[self._given]].any(axis=0)
         reads[self._slow] = False
-        some = np.nonzero(reads)[0]
+        some = reads.nonzero()[0]
         if len(some) > _NEIGHBOURS:
             # A partial sort: most members never matter.
             some = some[np.argpartition(loads_s[some], _NEIGHBOURS)[:_NEIGHBOURS]]
-        return some[np.argsort(loads_s[some], kind="stable")]
+        return some[loads_s[some].argsort(kind="stable")]
 
     def _moves_more(self, partitions: Int64s, from_member: int | Int64s, to_member: int | Int64s) -> Int8s:
-        """Moves that giving the partitions from one member to the other adds; `_NEVER` where it may not be.
+        """Moves that giving the partitions from one member to the other adds; 0 of -1, which is no partition.
 
-        A partition away from its current owner counts as a move. -1 is no partition, which no member may have.
+        A partition away from its current owner counts as a move.
         """
-        problem = self._problem
-        owner = problem.current_owner[partitions]
+        owner = self._problem.current_owner[partitions]
         # Booleans are bytes of 0 and 1: taken as numbers, not converted.
-        more = (owner != to_member).view(np.int8) - (owner != from_member).view(np.int8)
-        impossible = partitions < 0
-        if problem.may_read is not None:
-            impossible = impossible | ~problem.may_read[problem.set_of[partitions], to_member]
-        found: Int8s = np.where(impossible, np.int8(_NEVER), more)
-        return found
+        more: Int8s = (owner != to_member).view(np.int8) - (owner != from_member).view(np.int8)
+        return more
 
     def _may_grow(self, members: Int64s) -> Bools:
         """Whether these members may end with one partition more, and the slow one with one less."""
         count = self._state.count
         # Even counts stay even if the two members change places.
         if self._problem.options.counts == "even":
-            return np.asarray(count[members] + 1 == count[self._slow], np.bool_)
-        return np.asarray(count[members] < self._problem.cap, np.bool_)
+            even: Bools = count[members] + 1 == count[self._slow]
+            return even
+        below: Bools = count[members] < self._problem.cap
+        return below
 
-    # The budget is nearly always what decides: once it is spent, one improvement in thirty is within it. So what each
-    # adds to the moves comes first, as a table of small integers, and loads are worked out for the few that are left,
-    # of all members concerned at once: a call of numpy costs as much as a thousand numbers in it.
-    # The axes of the tables: given partition, second member, partition passed on, third member.
+    # The budget and the weights decide nearly always: one improvement in thirty is left after them. So loads are worked
+    # out for these alone, of all members concerned at once: a call of numpy costs as much as a thousand numbers in it.
+    # The axes of the tables: given partition, and what happens in return.
 
     def _best_move_or_swap(self) -> Improvement | None:
-        state, lag, rate = self._state, self._problem.lag, self._problem.rate
         # A move is a swap for no partition, in the first column.
-        partitions = np.full((len(self._near), 1 + state.candidates.shape[1]), -1, np.int64)
-        partitions[:, 1:] = state.candidates[self._near]
-        in_return = self._moves_more(partitions, self._near[:, None], self._slow)
-        in_return[:, 0] = np.where(self._may_grow(self._near), np.int8(0), np.int8(_NEVER))
-        table = self._more[:, :, None] + in_return
-        given_weight, back_weight = self._weight(self._given), self._weight(partitions)
-        gained = given_weight[:, None, None] - back_weight
-        room, excess = self._room(self._near), self._excess()
-        i, m, j = np.nonzero((table <= self._budget) & (gained < room[:, None]) & (gained > excess))
+        partitions = np.full((len(self._near), 1 + self._state.candidates.shape[1]), -1, np.int64)
+        partitions[:, 1:] = self._state.candidates[self._near]
+        possible = partitions >= 0
+        if self._may_read is not None:
+            possible &= self._may_read[self._problem.set_of[partitions], self._slow]
+        possible[:, 0] = self._may_grow(self._near)
+        back, near = partitions[possible], self._near[possible.nonzero()[0]]
+        gained = self._weight(self._given)[:, None] - self._weight(back)
+        more = self._moves_more(self._given[:, None], self._slow, near)
+        more += self._moves_more(back, near, self._slow)
+        fits = self._fits(self._given, near, gained, more)
+        fits &= gained > self._excess
+        i, j = fits.nonzero()
         if len(i) == 0:
             return None
-        given, near, back, slow = self._given[i], self._near[m], partitions[m, j], np.full(len(i), self._slow)
-        less_lag, less_rate = lag[given] - lag[back], rate[given] - rate[back]
-        slow_s, near_s = self._loads_s(
-            (slow, near),
-            (state.lag[slow] - less_lag, state.lag[near] + less_lag),
-            (state.rate[slow] - less_rate, state.rate[near] + less_rate),
-        )
-        is_move = j == 0
-        after_s = np.where(is_move | (near_s <= self._most_s), np.maximum(slow_s, near_s), np.inf)
-        moves = table[i, m, j].astype(np.int64)
+        given, near, back, moves = self._given[i], near[j], back[j], more[i, j].astype(np.int64)
+        members = self._with_slow(near)
+        lag, rate = self._state.lag[members], self._state.rate[members]
+        for load, weight in ((lag, self._problem.lag), (rate, self._problem.rate)):
+            less = weight[given] - weight[back]
+            load[0] -= less
+            load[1] += less
+        slow_s, near_s = self._loads_s(members, lag, rate)
+        is_move, after_s = back < 0, np.maximum(slow_s, near_s)
+        if self._most_s < np.inf:
+            after_s[~is_move & (near_s > self._most_s)] = np.inf
         cost_s = self._cost_s(after_s, moves)
         at = int(cost_s.argmin())
         if cost_s[at] == np.inf:
             return None
-        # Of equal cost a move comes first.
-        at = next(iter(np.nonzero(is_move & (cost_s == cost_s[at]))[0].tolist()), at)
+        if not is_move[at]:
+            # Of equal cost a move comes first.
+            at = next(iter(np.nonzero(is_move & (cost_s == cost_s[at]))[0].tolist()), at)
         there = Transfer(int(given[at]), self._slow, int(near[at]))
         in_turn = () if is_move[at] else (Transfer(int(back[at]), int(near[at]), self._slow),)
         return Improvement(transfers=(there, *in_turn), moves=int(moves[at]), cost_s=float(cost_s[at]))
 
     def _best_ejection_chain(self) -> Improvement | None:
-        state, lag, rate = self._state, self._problem.lag, self._problem.rate
+        given = self._given[:_CHAIN_GIVEN]
+        given = given[self._weight(given) > self._excess]
         members, idlest = self._near[:_CHAIN_MEMBERS], self._idlest()
-        partitions = state.candidates[members, :_CHAIN_PASSED_ON]
-        passed_on = self._moves_more(partitions[:, :, None], members[:, None, None], idlest)
+        partitions = self._state.candidates[members, :_CHAIN_PASSED_ON]
         possible = (members[:, None] != idlest) & self._may_grow(idlest)
-        given_weight, weight = self._weight(self._given[:_CHAIN_GIVEN]), self._weight(partitions)
-        possible = possible[:, None, :] & (weight[:, :, None] < self._room(idlest))
-        if not possible.any():
+        possible = possible[:, None, :] & (self._weight(partitions)[:, :, None] < self._room[idlest])
+        possible &= (partitions >= 0)[:, :, None]
+        if self._may_read is not None:
+            possible &= self._may_read[self._problem.set_of[partitions][:, :, None], idlest]
+        m, j, k = possible.nonzero()
+        if len(given) == 0 or len(m) == 0:
             return None
-        passed_on = np.where(possible, passed_on, np.int8(_NEVER))
-        gained = given_weight[:, None, None] - weight
-        excess = self._excess()
-        fits = (gained < self._room(members)[:, None]) & (given_weight > excess)[:, None, None]
-        table = self._more[:_CHAIN_GIVEN, :_CHAIN_MEMBERS, None, None] + passed_on
-        i, m, j, k = np.nonzero((table <= self._budget) & fits[..., None])
+        via, ejected, last = members[m], partitions[m, j], idlest[k]
+        gained = self._weight(given)[:, None] - self._weight(ejected)
+        more = self._moves_more(given[:, None], self._slow, via)
+        more += self._moves_more(ejected, via, last)
+        i, j = self._fits(given, via, gained, more).nonzero()
         if len(i) == 0:
             return None
-        given, via, ejected, last = self._given[i], members[m], partitions[m, j], idlest[k]
-        slow = np.full(len(i), self._slow)
-        slow_s, via_s, last_s = self._loads_s(
-            (slow, via, last),
-            (
-                state.lag[slow] - lag[given],
-                state.lag[via] + lag[given] - lag[ejected],
-                state.lag[last] + lag[ejected],
-            ),
-            (
-                state.rate[slow] - rate[given],
-                state.rate[via] + rate[given] - rate[ejected],
-                state.rate[last] + rate[ejected],
-            ),
-        )
+        given, via, ejected, last = given[i], via[j], ejected[j], last[j]
+        moves = more[i, j].astype(np.int64)
+        members = self._with_slow(via, last)
+        lag, rate = self._state.lag[members], self._state.rate[members]
+        for load, weight in ((lag, self._problem.lag), (rate, self._problem.rate)):
+            load[0] -= weight[given]
+            load[1] += weight[given]
+            load[1] -= weight[ejected]
+            load[2] += weight[ejected]
+        slow_s, via_s, last_s = self._loads_s(members, lag, rate)
         others_s = np.maximum(via_s, last_s)
-        after_s = np.where(others_s <= self._most_s, np.maximum(slow_s, others_s), np.inf)
-        moves = table[i, m, j, k].astype(np.int64)
+        after_s = np.maximum(slow_s, others_s)
+        after_s[others_s > self._most_s] = np.inf
         cost_s = self._cost_s(after_s, moves)
         at = int(cost_s.argmin())
         if cost_s[at] == np.inf:
@@ -207,26 +205,34 @@ class Neighbourhood:
         weights: Floats = problem.lag[partitions] + problem.rate[partitions] * self._weigh_until_s
         return weights
 
-    def _room(self, members: Int64s) -> Floats:
-        """Weight that the members can take and stay below the load of the slow one; a little more for rounding."""
-        state, bins = self._state, self._problem.capacity[members] * self._limit_s
-        room: Floats = bins - state.lag[members] - state.rate[members] * self._weigh_until_s
+    def _rooms(self) -> Floats:
+        """Weight that each member can take and stay below the load of the slow one; a little more for rounding."""
+        state, bins = self._state, self._problem.capacity * self._limit_s
+        room: Floats = bins - state.lag - state.rate * self._weigh_until_s
         return room + _ROUNDING * bins
 
+    @property
     def _excess(self) -> float:
         """Weight that the slow member has to lose to get below the limit; a little less, to allow for rounding."""
-        state, slow = self._state, self._slow
-        bin_ = float(self._problem.capacity[slow]) * self._limit_s
-        room = bin_ - float(state.lag[slow]) - float(state.rate[slow]) * self._weigh_until_s
-        return -(room + _ROUNDING * bin_)
+        return -float(self._room[self._slow])
 
-    def _loads_s(
-        self, members: tuple[Int64s, ...], lag: tuple[Floats, ...], rate: tuple[Floats, ...]
-    ) -> Floats:
-        """Loads of members with this lag and these arrivals, a row for each of the tuples."""
-        capacity = self._problem.capacity[np.concatenate(members)]
-        loads_s = self._problem.cost_model.load_s(np.concatenate(lag), np.concatenate(rate), capacity)
-        return loads_s.reshape(len(members), -1)
+    def _fits(self, given: Int64s, members: Int64s, gained: Floats, more: Int8s) -> Bools:
+        """Whether the members may read what they are given and can take the weight, and the moves are in the budget."""
+        fits: Bools = (gained < self._room[members]) & (more <= self._budget)
+        if self._may_read is not None:
+            fits &= self._may_read[self._problem.set_of[given][:, None], members]
+        return fits
+
+    def _with_slow(self, *others: Int64s) -> Int64s:
+        """The slow member, and others beside it, a row for each."""
+        members = np.full((1 + len(others), len(others[0])), self._slow, np.int64)
+        for row, other in enumerate(others, 1):
+            members[row] = other
+        return members
+
+    def _loads_s(self, members: Int64s, lag: Floats, rate: Floats) -> Floats:
+        """Loads of members with this lag and these arrivals."""
+        return self._problem.cost_model.load_s(lag, rate, self._problem.capacity[members])
 
     def _cost_s(self, after_s: Floats, moves: Int64s) -> Floats:
         """Cost of each improvement, infinite where it does not lower the largest load by more than its moves cost."""
@@ -238,7 +244,7 @@ class Neighbourhood:
 
     def _idlest(self) -> Int64s:
         """The members of least load that may be given something, but for the slow one."""
-        members = np.argsort(self._loads_s_now, kind="stable")
+        members = self._loads_s_now.argsort(kind="stable")
         closed = self._problem.group.closed
         if closed is not None:
             members = members[~closed[members]]

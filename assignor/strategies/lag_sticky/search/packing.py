@@ -83,7 +83,7 @@ class DeadlinePacker:
                 return
             before = evicted
             # Partitions without a current owner are evicted for nothing.
-            left = self._budget - int((problem.current_owner[evicted] >= 0).sum())
+            left = self._budget - np.count_nonzero(problem.current_owner[evicted] >= 0)
             if left >= 0:
                 # Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
                 # Among many the rest is light enough to fill every gap, and one way does.

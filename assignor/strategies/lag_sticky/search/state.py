@@ -45,6 +45,8 @@ class SearchState:
         self._loads_s: Floats = initial.member_loads_s.copy()
         self._weigh_at_s = time_s
         self._held: dict[int, list[tuple[float, int]]] = {}
+        self._initial: Solution | None = initial
+        """The solution as it was; None once it has changed."""
         self._start_candidates = candidates
         self.candidates = candidates.few.copy()
         """N x width: partitions each member could lose, heaviest first; padded with -1."""
@@ -73,6 +75,7 @@ class SearchState:
 
     def apply(self, transfers: Sequence[Transfer], moves: int) -> None:
         """Carry the transfers out; `moves` is what they add to the moves of the solution."""
+        self._initial = None
         for partition, from_member, to_member in transfers:
             lag, rate = self.problem.lag[partition], self.problem.rate[partition]
             self.lag[from_member] -= lag
@@ -96,7 +99,7 @@ class SearchState:
 
     def solution(self) -> Solution:
         """The solution as it stands, its figures summed anew so that rounding does not pile up over the steps."""
-        return self.problem.solution(self.changes)
+        return self._initial or self.problem.solution(self.changes)
 
     def _held_by(self, member: int) -> list[tuple[float, int]]:
         """What the member holds, heaviest first: minus the weight, and the partition, which breaks ties."""

@@ -63,7 +63,7 @@ def test_bound_on_weights_leaves_out_no_step_that_would_be_taken(
     for slow in range(problem.n_members):
         step = Neighbourhood(state, slow, loads_s, budget).best()
 
-        with patch.object(Neighbourhood, "_room", lambda _, members: np.full(len(members), np.inf)):
+        with patch.object(Neighbourhood, "_rooms", lambda _: np.full(problem.n_members, np.inf)):
             assert Neighbourhood(state, slow, loads_s, budget).best() == step
 
 
