@@ -60,7 +60,9 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     offsets = _offsets(batch, is_known=is_set(log) & ~is_deleted)
     committed, start, end = offsets.committed, offsets.log_start, offsets.log_end
     ring = samples.from_arrow(field(log, "samples"))
-    records = lag(committed, start, end)
+    # What the group reads next depends on its auto.offset.reset, if a broker does not know the offset.
+    compared = offsets._replace(log_end=np.where(_is_beyond_log(batch, offsets), UNKNOWN, end))
+    records = lag(committed, start, compared.log_end)
     age = lag_age(ring, committed=committed, log_start=start, lag=records, now_ms=settings.at_ms)
     topic_id = _commit_topic_id(batch)
     # What was read late came in at other times than it was committed, and offsets of another topic are other
@@ -74,7 +76,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     at_commit = _lag_at_commit(
         batch,
         ring,
-        offsets,
+        compared,
         records=records,
         is_apart=is_apart,
         is_provisional=is_provisional,
@@ -96,7 +98,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         "lag_seconds": from_floats(age.seconds),
         "lag_seconds_is_lower_bound": pa.array(age.is_lower_bound),
         "drain_rate": from_floats(_drained(old, committed, is_apart, settings)),
-        "status": _status(window, ring, offsets, topic_exists=~is_deleted, settings=settings),
+        "status": _status(window, ring, compared, topic_exists=~is_deleted, settings=settings),
         "provisional": pa.array(is_provisional),
         "recent_commits": commit_window.to_arrow(window),
         "retention_seconds": from_floats(left_s),
@@ -150,6 +152,18 @@ def _offsets(batch: pa.RecordBatch, *, is_known: Bools) -> Offsets:
         np.where(is_comparable, start, UNKNOWN),
         np.where(is_comparable, end, UNKNOWN),
     )
+
+
+def _is_beyond_log(batch: pa.RecordBatch, offsets: Offsets) -> Bools:
+    """Where the commit is beyond a log end that was asked for after it: the log was cut, or the offset is a mistake.
+
+    An old log end proves nothing, and neither does a last stable offset: a reader of uncommitted records passes it.
+    """
+    log = batch["log"]
+    is_end = bools(pc.equal(field(log, "isolation"), "read_uncommitted")) & ~is_set(field(log, "error"))
+    beyond = raw_lag(offsets.committed, offsets.log_end)
+    is_beyond: Bools = is_end & (beyond < 0) & (beyond != UNKNOWN)
+    return is_beyond
 
 
 def _has_lag_when_seen(old: pa.StructArray, window: CommitWindow) -> Bools:

@@ -24,8 +24,9 @@ _Measure = Callable[[pa.RecordBatch, _Settings], dict[str, pa.Array]]
 _LOG = (
     *("log_start_offset", "log_end_offset", "isolation", "observed_at"),
     *("arrival_rate", "samples", "deleted_at", "topic_id", "readable_offset", "last_stable_offset"),
+    "error",
 )
-LOG_COLUMNS = (*PARTITION_KEY, *_LOG, "error", "topic_id_at")
+LOG_COLUMNS = (*PARTITION_KEY, *_LOG, "topic_id_at")
 """Columns of `schemas.TOPIC_OFFSETS` that `lag_of` needs."""
 
 

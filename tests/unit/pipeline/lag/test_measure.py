@@ -43,10 +43,33 @@ def test_lag_of_a_commit_below_log_start_counts_what_is_left() -> None:
     assert rows == [(30, 60, "EXPIRED")]
 
 
-def test_commit_beyond_log_end_has_no_negative_lag() -> None:
-    rows = shown(lags([COMMITTED], [KNOWN | {"log_end_offset": 30}]), "lag", "raw_lag", "lag_seconds")
+BEYOND = KNOWN | {"log_end_offset": 30}
+JUDGED = ("lag", "raw_lag", "log_end_offset", "lag_seconds", "status", "trend")
 
-    assert rows == [(0, -10, 0.0)]
+
+def test_commit_beyond_log_end_has_unknown_lag_and_not_0() -> None:
+    caught_up = COMMITTED | {
+        "lag": 0,
+        "lag_at_commit": 0,
+        "trend": "steady",
+        "trend_lag": 0,
+        "trend_at": at(-60),
+    }
+
+    rows = shown(lags([caught_up], [BEYOND]), *JUDGED, "lag_at_commit", "retention_seconds")
+
+    assert rows == [(None, -10, 30, None, "UNKNOWN", None, None, None)]
+
+
+def test_commit_beyond_log_end_that_is_old_or_a_last_stable_offset_has_no_negative_lag() -> None:
+    for end in ({"error": "broker 1 does not answer"}, {"isolation": "read_committed"}):
+        assert shown(lags([COMMITTED], [BEYOND | end]), *JUDGED[:-1]) == [(0, -10, 30, 0.0, "OK")]
+
+
+def test_log_that_grows_past_a_commit_beyond_its_end_has_a_lag_again() -> None:
+    beyond = COMMITTED | {"lag": None, "raw_lag": -10, "status": "UNKNOWN"}
+
+    assert shown(lags([beyond], [KNOWN]), "lag", "raw_lag") == [(60, 60)]
 
 
 def test_unknown_log_end_gives_null_and_not_zero() -> None:
