@@ -58,17 +58,18 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     # An unknown topic is not a deleted one: this user may not be allowed to describe it.
     is_deleted = is_set(field(log, "deleted_at"))
     offsets = _offsets(batch, is_known=is_set(log) & ~is_deleted)
-    committed, start, end = offsets.committed, offsets.log_start, offsets.log_end
+    committed, start = offsets.committed, offsets.log_start
     ring = samples.from_arrow(field(log, "samples"))
-    # What the group reads next depends on its auto.offset.reset, if a broker does not know the offset.
-    compared = offsets._replace(log_end=np.where(_is_beyond_log(batch, offsets), UNKNOWN, end))
+    compared = _within_log(batch, offsets)
     records = lag(committed, start, compared.log_end)
     age = lag_age(ring, committed=committed, log_start=start, lag=records, now_ms=settings.at_ms)
     topic_id = _commit_topic_id(batch)
     # What was read late came in at other times than it was committed, and offsets of another topic are other
     # offsets: no statement on speed, or on what the group did before.
     is_apart = bools(batch["is_reread"]) | differ(topic_id, field(old, "commit_topic_id"))
-    before = emptied(commit_window.from_arrow(field(old, "recent_commits")), is_apart)
+    # Nobody has read the records between a commit that expired and the one after it.
+    has_skipped = bools(batch["has_new_commit"]) & bools(pc.equal(field(old, "status"), "EXPIRED"))
+    before = emptied(commit_window.from_arrow(field(old, "recent_commits")), is_apart | has_skipped)
     is_upgraded = _has_lag_when_seen(old, before)
     is_provisional = _is_provisional(int64s(batch["offsets_partition"]), settings.behind) | is_set(
         batch["unconfirmed_reason"]
@@ -90,14 +91,14 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         is_new=bools(batch["has_new_commit"]),
     )
     kept_s = kept_seconds(batch["topic"], settings.retention_ms)
-    left_s = seconds_left(age, kept_s, lag=records, committed=committed, log_start=start)
+    left_s = seconds_left(age, kept_s, lag=records, is_expired=committed < offsets.log_start_before)
     columns = _as_known(batch, offsets) | {
         "commit_topic_id": topic_id,
         "lag": from_int64s(records),
         "lag_at_commit": from_int64s(at_commit),
         "lag_seconds": from_floats(age.seconds),
         "lag_seconds_is_lower_bound": pa.array(age.is_lower_bound),
-        "drain_rate": from_floats(_drained(old, committed, is_apart, settings)),
+        "drain_rate": from_floats(_drained(old, committed, is_apart | has_skipped, settings)),
         "status": _status(window, ring, compared, topic_exists=~is_deleted, settings=settings),
         "provisional": pa.array(is_provisional),
         "recent_commits": commit_window.to_arrow(window),
@@ -147,23 +148,29 @@ def _offsets(batch: pa.RecordBatch, *, is_known: Bools) -> Offsets:
     """The commits, and the ends of the log where they are of the same topic."""
     is_comparable = is_known & ~_is_of_another_topic(batch)
     start, end = (int64s(field(batch["log"], name)) for name in ("log_start_offset", "log_end_offset"))
+    before = int64s(field(batch["old"], "log_start_offset"))
+    # Log starts are asked for after the commits. In between, Kafka Streams commits and has what it has read deleted.
+    before = np.where(before == UNKNOWN, start, np.minimum(before, start))
     return Offsets(
-        int64s(batch["committed_offset"]),
-        np.where(is_comparable, start, UNKNOWN),
-        np.where(is_comparable, end, UNKNOWN),
+        committed=int64s(batch["committed_offset"]),
+        log_start=np.where(is_comparable, start, UNKNOWN),
+        log_start_before=np.where(is_comparable, before, UNKNOWN),
+        log_end=np.where(is_comparable, end, UNKNOWN),
     )
 
 
-def _is_beyond_log(batch: pa.RecordBatch, offsets: Offsets) -> Bools:
-    """Where the commit is beyond a log end that was asked for after it: the log was cut, or the offset is a mistake.
+def _within_log(batch: pa.RecordBatch, offsets: Offsets) -> Offsets:
+    """The offsets without log ends that were asked for after a commit and are below it.
 
-    An old log end proves nothing, and neither does a last stable offset: a reader of uncommitted records passes it.
+    The log was cut, or the offset is a mistake: what the group reads next depends on its auto.offset.reset. An old log
+    end proves nothing, and neither does a last stable offset: a reader of uncommitted records passes it.
     """
     log = batch["log"]
     is_end = bools(pc.equal(field(log, "isolation"), "read_uncommitted")) & ~is_set(field(log, "error"))
     beyond = raw_lag(offsets.committed, offsets.log_end)
-    is_beyond: Bools = is_end & (beyond < 0) & (beyond != UNKNOWN)
-    return is_beyond
+    return offsets._replace(
+        log_end=np.where(is_end & (beyond < 0) & (beyond != UNKNOWN), UNKNOWN, offsets.log_end)
+    )
 
 
 def _has_lag_when_seen(old: pa.StructArray, window: CommitWindow) -> Bools:

@@ -47,6 +47,37 @@ BEYOND = KNOWN | {"log_end_offset": 30}
 JUDGED = ("lag", "raw_lag", "log_end_offset", "lag_seconds", "status", "trend")
 
 
+CUT = KNOWN | {"log_start_offset": 70}
+
+
+def test_log_start_that_has_risen_past_a_commit_expires_it_with_the_next_batch() -> None:
+    """Kafka Streams deletes what it has read from its repartition topics, right after a commit."""
+    names = ("lag", "status", "retention_seconds")
+    known = replace(LAGS, retention_ms={"t": 3_600_000})
+    logs = [CUT | {"samples": [(NOW_MS - 60_000, 70), (NOW_MS - 10_000, 100)]}]
+
+    first = lags([COMMITTED | {"log_start_offset": 40}], logs, settings=known)
+    second = lags([COMMITTED | {"log_start_offset": 70}], logs, settings=known)
+    read = lags([COMMITTED | {"log_start_offset": 70}], logs, settings=known, batch=(NEW,))
+
+    assert shown(first, *names) == [(30, "OK", 3540.0)]
+    assert shown(second, *names) == [(30, "EXPIRED", 0.0)]
+    assert shown(read, "lag", "status") == [(10, "OK")]
+
+
+def test_records_that_were_deleted_unread_are_not_drained_and_show_no_pace() -> None:
+    window = [(20, NOW_MS - 60_000, 5), (40, NOW_MS - 20_000, 6)]
+    expired = COMMITTED | {"log_start_offset": 70, "drain_rate": 2.0, "recent_commits": window}
+
+    skipped = lags([expired | {"status": "EXPIRED"}], [CUT], batch=(NEW,))
+    drained = lags([expired], [CUT], batch=(NEW,))
+
+    names = ("committed_offset", "drain_rate", "commit_rate")
+    assert shown(skipped, *names) == [(90, 2.0, None)]
+    assert shown(skipped, "recent_commits") == [([(90, NOW_MS - 500, None)],)]
+    assert shown(drained, "commit_rate") == [(pytest.approx(70 / 59.5),)]
+
+
 def test_commit_beyond_log_end_has_unknown_lag_and_not_0() -> None:
     caught_up = COMMITTED | {
         "lag": 0,
