@@ -98,7 +98,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         "lag_at_commit": from_int64s(at_commit),
         "lag_seconds": from_floats(age.seconds),
         "lag_seconds_is_lower_bound": pa.array(age.is_lower_bound),
-        "drain_rate": from_floats(_drained(old, committed, is_apart | has_skipped, settings)),
+        "drain_rate": from_floats(_drained(batch, is_apart | has_skipped, settings)),
         "status": _status(window, ring, compared, topic_exists=~is_deleted, settings=settings),
         "provisional": pa.array(is_provisional),
         "recent_commits": commit_window.to_arrow(window),
@@ -277,17 +277,30 @@ def _trend(
     }
 
 
-def _drained(old: pa.StructArray, committed: Int64s, is_apart: Bools, settings: LagSettings) -> Floats:
+def _drained(batch: pa.RecordBatch, is_apart: Bools, settings: LagSettings) -> Floats:
     """Records/s that the groups commit, less what says nothing of their speed."""
-    is_silent = is_apart | bools(field(old, "provisional"))
-    committed_since = difference(committed, int64s(field(old, "committed_offset")))
-    elapsed_ms = difference(np.full(len(committed), settings.at_ms), millis(field(old, "updated_at")))
+    old = batch["old"]
+    is_silent = is_apart | bools(field(old, "provisional")) | _is_by_another(batch)
+    committed_since = difference(int64s(batch["committed_offset"]), int64s(field(old, "committed_offset")))
+    elapsed_ms = difference(np.full(batch.num_rows, settings.at_ms), millis(field(old, "updated_at")))
     return drain_rate(
         floats(field(old, "drain_rate")),
         np.where(is_silent | (elapsed_ms < _LEAST_ELAPSED_MS), UNKNOWN, committed_since),
         elapsed_ms,
         settings.half_life_ms,
     )
+
+
+def _is_by_another(batch: pa.RecordBatch) -> Bools:
+    """Where a new commit may be an operator's, who has reset the offset after all members had left.
+
+    It is, if it stands after the record that the group is empty. If the owner is new, there may have been one before.
+    """
+    owner, before = field(batch["owner"], "member_id"), field(batch["old"], "member_id")
+    is_new_owner = is_set(owner) & ~bools(pc.equal(before, owner))
+    is_after = bools(pc.greater(batch["commit_position"], batch["left_position"]))
+    is_by_another: Bools = bools(batch["has_new_commit"]) & (is_new_owner | is_after)
+    return is_by_another
 
 
 def _is_of_another_topic(batch: pa.RecordBatch) -> Bools:

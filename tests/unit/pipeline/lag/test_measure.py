@@ -162,6 +162,26 @@ def test_commits_move_the_drain_rate_by_the_time_between_two_batches() -> None:
     assert shown(rows, "recent_commits") == [([(90, NOW_MS - 500, None)],)]
 
 
+def test_offsets_that_are_reset_while_the_group_has_no_members_do_not_move_the_drain_rate() -> None:
+    before, after = (member(name, assigned={"t": [0]}) for name in "mn")
+    known = COMMITTED | {"drain_rate": 2.0}
+    owned = known | {"member_id": "m", "assigned": True}
+
+    def rate(stored: dict[str, Any], **group: Any) -> float:
+        (row,) = shown(lags([stored], [KNOWN], batch=(NEW,), groups=(group,)), "drain_rate")
+        return float(row[0])
+
+    empty = {"state": "Empty", "members": []}
+    for stored in (known, owned):
+        assert rate(stored, **empty, group_position=NEW["position"] - 1) == 2.0
+        assert rate(stored, members=[after]) == 2.0
+        # The last commit of a member that has left since.
+        assert rate(stored, **empty, group_position=NEW["position"] + 1) > 2.0
+    assert rate(owned, members=[before]) > 2.0
+    # Consumers that call `assign()`: their group has no state.
+    assert rate(known, members=[]) > 2.0
+
+
 NEW = {"row_kind": "commit", "position": 8, "committed_offset": 90, "commit_timestamp_ms": NOW_MS - 500}
 
 
