@@ -168,9 +168,21 @@ def _within_log(batch: pa.RecordBatch, offsets: Offsets) -> Offsets:
     log = batch["log"]
     is_end = bools(pc.equal(field(log, "isolation"), "read_uncommitted")) & ~is_set(field(log, "error"))
     beyond = raw_lag(offsets.committed, offsets.log_end)
-    return offsets._replace(
-        log_end=np.where(is_end & (beyond < 0) & (beyond != UNKNOWN), UNKNOWN, offsets.log_end)
-    )
+    is_beyond = is_end & (beyond < 0) & (beyond != UNKNOWN)
+    return offsets._replace(log_end=np.where(is_beyond | _is_of_cut_log(batch), UNKNOWN, offsets.log_end))
+
+
+def _is_of_cut_log(batch: pa.RecordBatch) -> Bools:
+    """Where a consumer made the commit, and the log was cut below it since: other records have these offsets now.
+
+    No consumer commits beyond the log end, and a commit with a leader epoch is a consumer's: by the epoch the next one
+    finds out that the log was cut.
+    """
+    old = batch["old"]
+    # Both have the same causes to be unknown, but for this one.
+    was_beyond = is_set(field(old, "raw_lag")) & ~is_set(field(old, "lag"))
+    is_of_cut_log: Bools = was_beyond & is_set(batch["leader_epoch"]) & ~bools(batch["has_new_commit"])
+    return is_of_cut_log
 
 
 def _has_lag_when_seen(old: pa.StructArray, window: CommitWindow) -> Bools:

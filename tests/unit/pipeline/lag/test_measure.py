@@ -97,10 +97,20 @@ def test_commit_beyond_log_end_that_is_old_or_a_last_stable_offset_has_no_negati
         assert shown(lags([COMMITTED], [BEYOND | end]), *JUDGED[:-1]) == [(0, -10, 30, 0.0, "OK")]
 
 
-def test_log_that_grows_past_a_commit_beyond_its_end_has_a_lag_again() -> None:
+def test_lag_is_known_again_when_a_cut_log_has_grown_past_the_commit_of_no_consumer() -> None:
     beyond = COMMITTED | {"lag": None, "raw_lag": -10, "status": "UNKNOWN"}
+    by_consumer = beyond | {"leader_epoch": 3}
+    other = KNOWN | {"topic_id": "B", "topic_id_at": at(-10)}
 
-    assert shown(lags([beyond], [KNOWN]), "lag", "raw_lag") == [(60, 60)]
+    assert shown(lags([beyond], [KNOWN]), "lag", "raw_lag", "status") == [(60, 60, "OK")]
+    # It read other records, that the log has lost, and may read those that took their place.
+    for raw_lag in (-10, 5):
+        rows = lags([by_consumer | {"raw_lag": raw_lag}], [KNOWN])
+        assert shown(rows, "lag", "raw_lag", "status") == [(None, 60, "UNKNOWN")]
+    assert shown(lags([by_consumer], [KNOWN], batch=(NEW,)), "lag", "status") == [(10, "OK")]
+    # Offsets of a topic that was made again are not known, and are of this topic with the first commit in it.
+    of_other = by_consumer | {"raw_lag": None, "commit_topic_id": "A"}
+    assert shown(lags([of_other], [other], batch=(NEW | {"topic_id": "B"},)), "lag") == [(10,)]
 
 
 def test_unknown_log_end_gives_null_and_not_zero() -> None:
