@@ -20,6 +20,15 @@ def assigned_topics(groups: pa.Table) -> pa.Table:
     return pa.table({"topic": maps.keys.unique()})
 
 
+def left_groups(groups: pa.Table) -> pa.Table:
+    """Return `group_id` and `group_position` of groups that all members have left: since then none of them commits.
+
+    Args:
+        groups: `schemas.CONSUMER_GROUPS`.
+    """
+    return groups.filter(pc.equal(groups["state"], "Empty")).select(["group_id", "group_position"])
+
+
 def held_partitions(groups: pa.Table, moved: pa.Table, topics: pa.Array) -> pa.Table:
     """Return one row per partition that a member of a classic group owns, with the columns of its owner.
 

@@ -58,15 +58,18 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     # An unknown topic is not a deleted one: this user may not be allowed to describe it.
     is_deleted = is_set(field(log, "deleted_at"))
     offsets = _offsets(batch, is_known=is_set(log) & ~is_deleted)
-    committed, start, end = offsets.committed, offsets.log_start, offsets.log_end
+    committed, start = offsets.committed, offsets.log_start
     ring = samples.from_arrow(field(log, "samples"))
-    records = lag(committed, start, end)
+    compared = _within_log(batch, offsets)
+    records = lag(committed, start, compared.log_end)
     age = lag_age(ring, committed=committed, log_start=start, lag=records, now_ms=settings.at_ms)
     topic_id = _commit_topic_id(batch)
     # What was read late came in at other times than it was committed, and offsets of another topic are other
     # offsets: no statement on speed, or on what the group did before.
     is_apart = bools(batch["is_reread"]) | differ(topic_id, field(old, "commit_topic_id"))
-    before = emptied(commit_window.from_arrow(field(old, "recent_commits")), is_apart)
+    # Nobody has read the records between a commit that expired and the one after it.
+    has_skipped = bools(batch["has_new_commit"]) & bools(pc.equal(field(old, "status"), "EXPIRED"))
+    before = emptied(commit_window.from_arrow(field(old, "recent_commits")), is_apart | has_skipped)
     is_upgraded = _has_lag_when_seen(old, before)
     is_provisional = _is_provisional(int64s(batch["offsets_partition"]), settings.behind) | is_set(
         batch["unconfirmed_reason"]
@@ -74,7 +77,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     at_commit = _lag_at_commit(
         batch,
         ring,
-        offsets,
+        compared,
         records=records,
         is_apart=is_apart,
         is_provisional=is_provisional,
@@ -88,15 +91,15 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         is_new=bools(batch["has_new_commit"]),
     )
     kept_s = kept_seconds(batch["topic"], settings.retention_ms)
-    left_s = seconds_left(age, kept_s, lag=records, committed=committed, log_start=start)
+    left_s = seconds_left(age, kept_s, lag=records, is_expired=committed < offsets.log_start_before)
     columns = _as_known(batch, offsets) | {
         "commit_topic_id": topic_id,
         "lag": from_int64s(records),
         "lag_at_commit": from_int64s(at_commit),
         "lag_seconds": from_floats(age.seconds),
         "lag_seconds_is_lower_bound": pa.array(age.is_lower_bound),
-        "drain_rate": from_floats(_drained(old, committed, is_apart, settings)),
-        "status": _status(window, ring, offsets, topic_exists=~is_deleted, settings=settings),
+        "drain_rate": from_floats(_drained(batch, is_apart | has_skipped, settings)),
+        "status": _status(window, ring, compared, topic_exists=~is_deleted, settings=settings),
         "provisional": pa.array(is_provisional),
         "recent_commits": commit_window.to_arrow(window),
         "retention_seconds": from_floats(left_s),
@@ -145,11 +148,41 @@ def _offsets(batch: pa.RecordBatch, *, is_known: Bools) -> Offsets:
     """The commits, and the ends of the log where they are of the same topic."""
     is_comparable = is_known & ~_is_of_another_topic(batch)
     start, end = (int64s(field(batch["log"], name)) for name in ("log_start_offset", "log_end_offset"))
+    before = int64s(field(batch["old"], "log_start_offset"))
+    # Log starts are asked for after the commits. In between, Kafka Streams commits and has what it has read deleted.
+    before = np.where(before == UNKNOWN, start, np.minimum(before, start))
     return Offsets(
-        int64s(batch["committed_offset"]),
-        np.where(is_comparable, start, UNKNOWN),
-        np.where(is_comparable, end, UNKNOWN),
+        committed=int64s(batch["committed_offset"]),
+        log_start=np.where(is_comparable, start, UNKNOWN),
+        log_start_before=np.where(is_comparable, before, UNKNOWN),
+        log_end=np.where(is_comparable, end, UNKNOWN),
     )
+
+
+def _within_log(batch: pa.RecordBatch, offsets: Offsets) -> Offsets:
+    """The offsets without log ends that were asked for after a commit and are below it.
+
+    The log was cut, or the offset is a mistake: what the group reads next depends on its auto.offset.reset. An old log
+    end proves nothing, and neither does a last stable offset: a reader of uncommitted records passes it.
+    """
+    log = batch["log"]
+    is_end = bools(pc.equal(field(log, "isolation"), "read_uncommitted")) & ~is_set(field(log, "error"))
+    beyond = raw_lag(offsets.committed, offsets.log_end)
+    is_beyond = is_end & (beyond < 0) & (beyond != UNKNOWN)
+    return offsets._replace(log_end=np.where(is_beyond | _is_of_cut_log(batch), UNKNOWN, offsets.log_end))
+
+
+def _is_of_cut_log(batch: pa.RecordBatch) -> Bools:
+    """Where a consumer made the commit, and the log was cut below it since: other records have these offsets now.
+
+    No consumer commits beyond the log end, and a commit with a leader epoch is a consumer's: by the epoch the next one
+    finds out that the log was cut.
+    """
+    old = batch["old"]
+    # Both have the same causes to be unknown, but for this one.
+    was_beyond = is_set(field(old, "raw_lag")) & ~is_set(field(old, "lag"))
+    is_of_cut_log: Bools = was_beyond & is_set(batch["leader_epoch"]) & ~bools(batch["has_new_commit"])
+    return is_of_cut_log
 
 
 def _has_lag_when_seen(old: pa.StructArray, window: CommitWindow) -> Bools:
@@ -256,17 +289,30 @@ def _trend(
     }
 
 
-def _drained(old: pa.StructArray, committed: Int64s, is_apart: Bools, settings: LagSettings) -> Floats:
+def _drained(batch: pa.RecordBatch, is_apart: Bools, settings: LagSettings) -> Floats:
     """Records/s that the groups commit, less what says nothing of their speed."""
-    is_silent = is_apart | bools(field(old, "provisional"))
-    committed_since = difference(committed, int64s(field(old, "committed_offset")))
-    elapsed_ms = difference(np.full(len(committed), settings.at_ms), millis(field(old, "updated_at")))
+    old = batch["old"]
+    is_silent = is_apart | bools(field(old, "provisional")) | _is_by_another(batch)
+    committed_since = difference(int64s(batch["committed_offset"]), int64s(field(old, "committed_offset")))
+    elapsed_ms = difference(np.full(batch.num_rows, settings.at_ms), millis(field(old, "updated_at")))
     return drain_rate(
         floats(field(old, "drain_rate")),
         np.where(is_silent | (elapsed_ms < _LEAST_ELAPSED_MS), UNKNOWN, committed_since),
         elapsed_ms,
         settings.half_life_ms,
     )
+
+
+def _is_by_another(batch: pa.RecordBatch) -> Bools:
+    """Where a new commit may be an operator's, who has reset the offset after all members had left.
+
+    It is, if it stands after the record that the group is empty. If the owner is new, there may have been one before.
+    """
+    owner, before = field(batch["owner"], "member_id"), field(batch["old"], "member_id")
+    is_new_owner = is_set(owner) & ~bools(pc.equal(before, owner))
+    is_after = bools(pc.greater(batch["commit_position"], batch["left_position"]))
+    is_by_another: Bools = bools(batch["has_new_commit"]) & (is_new_owner | is_after)
+    return is_by_another
 
 
 def _is_of_another_topic(batch: pa.RecordBatch) -> Bools:

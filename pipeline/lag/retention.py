@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from assignor.model.arrays import Floats, Int64s
+from assignor.model.arrays import Bools, Floats, Int64s
 from pipeline.lag.age import LagAge
 
 
@@ -22,7 +22,7 @@ def kept_seconds(topics: pa.Array, retention_ms: Mapping[str, int]) -> Floats:
     return kept
 
 
-def seconds_left(age: LagAge, kept_s: Floats, *, lag: Int64s, committed: Int64s, log_start: Int64s) -> Floats:
+def seconds_left(age: LagAge, kept_s: Floats, *, lag: Int64s, is_expired: Bools) -> Floats:
     """Return the seconds until the first unread record may be deleted; nan if unknown, or if all are read.
 
     0 if records were already deleted unread, even if the topic's retention is unknown.
@@ -32,10 +32,8 @@ def seconds_left(age: LagAge, kept_s: Floats, *, lag: Int64s, committed: Int64s,
             retention.
         kept_s: `kept_seconds`.
         lag: Records, or UNKNOWN.
-        committed: Committed offset, or UNKNOWN.
-        log_start: First offset still in the log, or UNKNOWN.
+        is_expired: Records were deleted unread.
     """
     left = np.maximum(kept_s - age.seconds, 0.0)
     left = np.where((lag > 0) & ~(age.is_lower_bound & (left > 0)), left, np.nan)
-    # An unknown commit or log start is the smallest integer, and the lag is unknown then, or the start no floor.
-    return np.where((lag > 0) & (committed < log_start), 0.0, left)
+    return np.where((lag > 0) & is_expired, 0.0, left)

@@ -5,7 +5,8 @@ The first rule that holds decides:
 1. ``DELETED``        the topic does not exist (any more).
 2. ``NOT_COMMITTED``  there is no commit.
 3. ``UNKNOWN``        the log end is not known.
-4. ``EXPIRED``        the next record to be read is below the log start: it was deleted unread.
+4. ``EXPIRED``        the next record to be read was below the log start before the commits were read: it was deleted
+                      unread.
 5. ``OK``             the lag is within the allowed lag.
 6. ``STOP``           there has been something to read, and no commit, for longer than the window spans.
 7. ``OK``             at one of the commits of the window the lag was within the allowed lag.
@@ -33,7 +34,7 @@ from assignor.model.arrays import Bools, Int8s, Int64s
 from pipeline.lag.age import passage_of
 from pipeline.lag.bounded_lists import entry, rows_of
 from pipeline.lag.commits.window import CommitWindow
-from pipeline.lag.lag import UNKNOWN
+from pipeline.lag.lag import UNKNOWN, lag
 from pipeline.lag.samples import Samples
 
 MIN_SPAN_MS: Final = 45_000
@@ -63,6 +64,8 @@ class Offsets(NamedTuple):
     committed: Int64s
     log_start: Int64s
     """First one still in the log."""
+    log_start_before: Int64s
+    """The same at a time after which all commits were read: a commit below it stood while the record was deleted."""
     log_end: Int64s
 
 
@@ -86,13 +89,12 @@ def judge(
         allowed_lag: Records of lag that count as caught up. A transaction marker takes an offset that no
             consumer commits past, so a drained group on a transactional topic keeps a lag of 1.
     """
-    committed, log_start, log_end = offsets
+    committed, log_start, log_start_before, log_end = offsets
     # Rules in reverse, the first that holds written last. Most partitions do not lag: their windows are not looked at.
     codes = np.full(len(committed), Status.OK, dtype=np.int8)
-    # Where the log end is unknown the difference wraps around; rule 3 overwrites what comes of it.
-    lagging = np.flatnonzero((committed != UNKNOWN) & (log_end - committed > allowed_lag))
+    lagging = np.flatnonzero(lag(committed, log_start, log_end) > allowed_lag)
     codes[lagging] = _judge_lagging(rows_of(window, lagging), rows_of(samples, lagging), now_ms, allowed_lag)
-    codes[committed < log_start] = Status.EXPIRED
+    codes[committed < log_start_before] = Status.EXPIRED
     codes[log_end == UNKNOWN] = Status.UNKNOWN
     codes[committed == UNKNOWN] = Status.NOT_COMMITTED
     codes[~topic_exists] = Status.DELETED

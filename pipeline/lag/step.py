@@ -24,8 +24,9 @@ _Measure = Callable[[pa.RecordBatch, _Settings], dict[str, pa.Array]]
 _LOG = (
     *("log_start_offset", "log_end_offset", "isolation", "observed_at"),
     *("arrival_rate", "samples", "deleted_at", "topic_id", "readable_offset", "last_stable_offset"),
+    "error",
 )
-LOG_COLUMNS = (*PARTITION_KEY, *_LOG, "error", "topic_id_at")
+LOG_COLUMNS = (*PARTITION_KEY, *_LOG, "topic_id_at")
 """Columns of `schemas.TOPIC_OFFSETS` that `lag_of` needs."""
 
 
@@ -46,10 +47,16 @@ def topic_offsets_of(folded: pa.Table, settings: TopicSettings) -> pa.Table:
     return _measured(measured_logs, settings, _TOPICS, folded)
 
 
-def lag_of(folded: pa.Table, topic_offsets: pa.Table, settings: LagSettings) -> pa.Table:
+def lag_of(folded: pa.Table, topic_offsets: pa.Table, settings: LagSettings, *, left: pa.Table) -> pa.Table:
     """`schemas.PARTITION_LAG` of `fold_commits` and the log offsets stored by this batch.
 
     A partition that a member claims, that no commit names, and that no broker knows, is left out.
+
+    Args:
+        folded: Result of `fold_commits`.
+        topic_offsets: `schemas.TOPIC_OFFSETS`.
+        settings: What the measures depend on in addition.
+        left: `owners.left_groups`.
     """
     wanted, known = codes(PARTITION_KEY, folded, topic_offsets)
     is_answered = pc.and_(
@@ -61,7 +68,10 @@ def lag_of(folded: pa.Table, topic_offsets: pa.Table, settings: LagSettings) -> 
     log = taken(struct(logs, logs.column_names), looked_up(wanted, known))
     is_there = pc.and_(pc.is_valid(log), pc.is_null(pc.struct_field(log, "deleted_at")))
     is_row = pc.or_(pc.is_valid(folded["committed_offset"]), is_there)
-    return _measured(measured_lags, settings, _LAGS, folded.append_column("log", log).filter(is_row))
+    folded = folded.append_column("log", log)
+    left_at = taken(left["group_position"].combine_chunks(), looked_up(*codes(("group_id",), folded, left)))
+    folded = folded.append_column("left_position", left_at)
+    return _measured(measured_lags, settings, _LAGS, folded.filter(is_row))
 
 
 def _measured(

@@ -22,7 +22,7 @@ STATUSES: Mapping[str, Status] = {
     "REWIND": Status("fair", "a commit went back: records are read again"),
     "WARN": Status("fair", "the lag did not fall from one commit to the next"),
     "NOT_COMMITTED": Status("fair", "the group has committed nothing for this partition"),
-    "UNKNOWN": Status("none", "where the log ends, or whether the commit belongs to this topic, is unknown"),
+    "UNKNOWN": Status("none", "where the log ends is unknown, or the commit does not belong to this log"),
     "DELETED": Status("none", "the brokers say that the topic does not exist"),
     "OK": Status("good", "the group keeps up with this partition, or works off its lag"),
 }

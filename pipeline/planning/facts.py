@@ -123,7 +123,7 @@ class PartitionFacts:
     least_lag: Int64s
     """Least lag at a commit between the two."""
     incomparable: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """The commit was made in another topic of the same name; empty for none."""
+    """The commit was made in another topic of the same name, or is beyond the log end; empty for none."""
     topics: Topics | None = None
     """These topics as the assignor takes them, if somebody has them already; of all their partitions."""
     unanswered: Sequence[str | None] = ()

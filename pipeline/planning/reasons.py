@@ -106,10 +106,10 @@ def log_offsets_unanswered(partition: str, others: int, error: str) -> str:
 
 
 def commit_of_deleted_topic(partition: str, others: int) -> str:
-    """The topic was deleted and created again after the commit."""
+    """The topic was deleted and created again after the commit, or its log was cut."""
     return (
         f"the lag of {_and_more(partition, others)} is unknown: the last commit belongs to a deleted topic of the same "
-        "name; planning resumes when the group commits again"
+        "name, or is beyond the log end; planning resumes when the group commits again"
     )
 
 

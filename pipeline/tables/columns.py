@@ -36,7 +36,12 @@ MEASURES = [
         TIME,
         "when lagwise asked for log start and log end; an old time means that no broker has answered since",
     ),
-    column("lag", LONG, "log end - max(committed, log start), records, >= 0; null when either is unknown"),
+    column(
+        "lag",
+        LONG,
+        "log end - max(committed, log start), records, >= 0; null when either is unknown, or when the commit is beyond "
+        "the log end",
+    ),
     column("raw_lag", LONG, "log end - committed, as kafka-consumer-groups prints it; may be negative"),
     column(
         "lag_at_commit",

@@ -65,7 +65,7 @@ def test_commits_lag_as_usual_at_first(play: Play) -> None:
 
     assert lags == {
         ("trimmed", 0): 8,
-        ("ahead", 0): 0,
+        ("ahead", 0): None,
         ("doomed", 0): 3,
         ("dropped", 0): 3,
         **{("shrunk", partition): 5 for partition in range(3)},
@@ -76,14 +76,15 @@ def test_commits_lag_as_usual_at_first(play: Play) -> None:
     }
 
 
-def test_commit_beyond_log_end_has_no_lag_and_a_negative_difference(play: Play) -> None:
+def test_commit_beyond_log_end_has_unknown_lag_and_a_negative_difference(play: Play) -> None:
     row = play.at_last["ahead", 0]
 
-    assert (row["lag"], row["raw_lag"], row["lag_seconds"]) == (0, -4, 0.0)
+    assert (row["lag"], row["raw_lag"], row["lag_seconds"]) == (None, -4, None)
+    assert (row["log_end_offset"], row["status"]) == (5, "UNKNOWN")
 
 
 def test_commit_below_log_start_is_expired_and_lags_by_what_is_left(play: Play) -> None:
-    row = play.in_between["trimmed", 0]
+    row = play.at_last["trimmed", 0]
 
     assert (row["log_start_offset"], row["lag"], row["raw_lag"], row["status"]) == (6, 4, 8, "EXPIRED")
 

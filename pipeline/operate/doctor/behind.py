@@ -20,7 +20,8 @@ _MOST_OF_LAG = 0.5
 _GROWS = 1.05
 """Rates are moving averages: two within this share of one another are equal."""
 _TODO_OF_UNKNOWN = (
-    "no commit, no log end, or a commit in a deleted topic of that name: see `lagwise lag --wide`"
+    "no commit, no log end, a commit beyond the log end, or one in a deleted topic of that name: see "
+    "`lagwise lag --wide`"
 )
 _CAPACITY = re.compile(r"capacity|alone takes|are they stuck|add members|add partitions|drains: ")
 """Remarks of the planner about what no assignment can change."""

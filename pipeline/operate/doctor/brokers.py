@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from shlex import quote
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -34,7 +33,7 @@ from pipeline.kafka.tokens import ready
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.doctor.evidence import GroupEvidence, StreamEvidence
 from pipeline.operate.doctor.facts import plan_of
-from pipeline.operate.doctor.finding import Figures, Finding
+from pipeline.operate.doctor.finding import Figures, Finding, quoted
 from pipeline.operate.output import plain
 from pipeline.operate.poll import READER, assign_all, messages
 
@@ -181,7 +180,7 @@ def _gone(group: GroupEvidence, figures: Figures) -> Finding:
             "unknown",
             f"Kafka's client describes no {kind} groups, so whether Kafka still has it is unknown; lagwise lists it "
             "nevertheless",
-            f"ask Kafka's own tool: `kafka-{kind}-groups.sh --describe --group {quote(plain(group.group_id))}`",
+            f"ask Kafka's own tool: `kafka-{kind}-groups.sh --describe --group {quoted(group.group_id)}`",
         )
     if group.is_listed:
         return figures.finding(

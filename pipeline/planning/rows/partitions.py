@@ -160,7 +160,7 @@ class _Commits:
         ends = np.searchsorted(group[order], np.arange(len(names) + 1))
         self._places = dict(zip(names, pairwise(ends.tolist()), strict=True))
         committed = int64s(_array(rows["committed_offset"]))
-        # A commit whose lag cannot be told was made in another topic of that name: the topic is there.
+        # A commit whose lag cannot be told was made in another topic of that name, or is beyond the log end.
         incomparable = (committed != UNKNOWN) & pc.is_null(_array(rows["lag"])).to_numpy(zero_copy_only=False)
         self.committed = committed[order]
         self.incomparable = incomparable[order]

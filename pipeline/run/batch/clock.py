@@ -6,15 +6,22 @@ Plans and their epochs depend on the clock, so it is compared with the times tha
 import logging
 import time
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pipeline.arrow_columns import moment
 from pipeline.clock import duration
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.planning.memory import PlanMemory
 from pipeline.run.driver import ReadProgress
+from pipeline.tables.stamp import Stamp
 
 log = logging.getLogger(__name__)
 
 _TOLERATED_MS = 5_000
 """The clocks of two hosts that were both the driver's may differ by this much."""
+_APART_MS = 180_000
+"""More than a transaction takes by default, whose commits are read when it ends, and than reading may be late."""
 _LOGGED_EVERY_S = 3600
 _LAST_S = 253_402_300_799
 """In the year 9999, the last one that times can be written in."""
@@ -52,6 +59,38 @@ def trouble(here_ms: int, newest_ms: int, memory: PlanMemory) -> str | None:
                 "clock, or see `A clock that was ahead` in the runbook if it is right"
             )
     return None
+
+
+def why_apart(commits: pa.Table, stamp: Stamp, before: Stamp | None) -> str | None:
+    """Return why a coordinator's clock, which dates commits, and this host's are apart; None if no commit shows it.
+
+    Whatever is read of a partition that was read to its end before was written since.
+
+    Args:
+        commits: Commits of the batch, as decoded rows.
+        stamp: Stamp of the batch.
+        before: Stamp of the batch before; None without one.
+    """
+    dated = commits.filter(pc.is_valid(commits["commit_timestamp_ms"]))
+    newest = dated.group_by("offsets_partition").aggregate([("commit_timestamp_ms", "max")])
+    for number, commit_ms in sorted(zip(*newest.to_pydict().values(), strict=True)):
+        is_ahead = commit_ms > stamp.at_ms
+        apart_ms = commit_ms - stamp.at_ms if is_ahead else _since(number, stamp, before) - commit_ms
+        if apart_ms > _APART_MS:
+            return (
+                f"the clock of a broker is at least {duration(apart_ms)} {'ahead of' if is_ahead else 'behind'} this "
+                f"host's, by the newest commit in partition {number} of {OFFSETS_TOPIC}: STOP, AT-COMMIT and the pace "
+                "of commits may be wrong until the clocks agree"
+            )
+    return None
+
+
+def _since(number: int, stamp: Stamp, before: Stamp | None) -> int:
+    """Return a time before all commits that the batch has read of the partition; 0 if there is none."""
+    key = (OFFSETS_TOPIC, number)
+    if before is None or key not in before.followed or number in before.behind or key in stamp.reread:
+        return 0
+    return before.at_ms
 
 
 def say_behind(progress: ReadProgress, why: str) -> None:

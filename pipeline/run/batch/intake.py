@@ -29,6 +29,7 @@ from pipeline.kafka.positions import (
     advance,
 )
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.run.batch import clock
 from pipeline.run.batch.opening import Chosen, Read
 from pipeline.run.driver import Driver, Services
 from pipeline.run.replay import FIRST_WRITTEN, Past
@@ -126,10 +127,12 @@ def settle(driver: Driver, read: Read, chosen: Chosen) -> Settled:
     offset = chosen.offset
     driver.services.configs.ask_again()
     _log_reread(driver, offset.intake, chosen.at_ms)
+    stamp = _stamp(driver, read.summary, chosen)
+    apart = clock.why_apart(read.decoded.kind("commit"), stamp, driver.progress.stamp)
     return Settled(
         driver=driver,
         read=read,
-        stamp=_stamp(driver, read.summary, chosen),
+        stamp=stamp if apart is None else replace(stamp, remarks=(*stamp.remarks, apart)),
         intake=offset.intake,
         answers=offset.answers,
         past=chosen.past,

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from pipeline.fold.asked import NOBODY, Asked, with_absent
 from pipeline.fold.commits import fold_commits
 from pipeline.fold.control_messages import handed_over
-from pipeline.fold.owners import assigned_topics, held_partitions
+from pipeline.fold.owners import assigned_topics, held_partitions, left_groups
 from pipeline.fold.topic_offsets import fold_topic_offsets
 from pipeline.lag.settings import LagSettings, TopicSettings
 from pipeline.lag.step import LOG_COLUMNS, lag_of, topic_offsets_of
@@ -23,7 +23,7 @@ IS_DUE = pc.field("history_at") == pc.field("updated_at")
 _OF_GROUPS = {
     "partition_lag": PARTITION_LAG.fieldNames(),
     # Not what they are made from, which takes more room than all else.
-    "consumer_groups": ["group_id", *GROUP_STATE, "offsets_partition"],
+    "consumer_groups": ["group_id", *GROUP_STATE, "offsets_partition", "group_position"],
     "acks": ACKS.fieldNames(),
 }
 READ_FOR_LAG = (*_OF_GROUPS, "topic_offsets")
@@ -77,7 +77,7 @@ class LagFold:
             beheaded=self.beheaded,
             asked=self.asked,
         )
-        return of_cluster(self.cluster, lag_of(folded, logs, self.settings))
+        return of_cluster(self.cluster, lag_of(folded, logs, self.settings, left=left_groups(groups)))
 
 
 def history_rows(tables: Readable, _new: pa.Table, where: pc.Expression | None) -> pa.Table:

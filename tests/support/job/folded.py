@@ -78,4 +78,5 @@ def measured_lags(
 ) -> pa.Table:
     """`schemas.PARTITION_LAG` of what was stored and what was read."""
     folded = folded_commits(stored, batch, groups, reread=reread, behind=settings.behind)
-    return lag_of(folded, arrow("topic_offsets", *logs), settings)
+    left = owners.left_groups(arrow("consumer_groups", *groups))
+    return lag_of(folded, arrow("topic_offsets", *logs), settings, left=left)

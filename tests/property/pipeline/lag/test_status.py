@@ -40,6 +40,7 @@ def test_status_equals_the_first_rule_that_holds(rows: list[Row], now: int, allo
         Offsets(
             committed=ints(commits[-1][0] if commits else None for commits in window),
             log_start=ints(log_start),
+            log_start_before=ints(log_start),
             log_end=ints(log_end),
         ),
         topic_exists=np.array(topic_exists),

@@ -43,10 +43,74 @@ def test_lag_of_a_commit_below_log_start_counts_what_is_left() -> None:
     assert rows == [(30, 60, "EXPIRED")]
 
 
-def test_commit_beyond_log_end_has_no_negative_lag() -> None:
-    rows = shown(lags([COMMITTED], [KNOWN | {"log_end_offset": 30}]), "lag", "raw_lag", "lag_seconds")
+BEYOND = KNOWN | {"log_end_offset": 30}
+JUDGED = ("lag", "raw_lag", "log_end_offset", "lag_seconds", "status", "trend")
 
-    assert rows == [(0, -10, 0.0)]
+
+CUT = KNOWN | {"log_start_offset": 70}
+
+
+def test_log_start_that_has_risen_past_a_commit_expires_it_with_the_next_batch() -> None:
+    """Kafka Streams deletes what it has read from its repartition topics, right after a commit."""
+    names = ("lag", "status", "retention_seconds")
+    known = replace(LAGS, retention_ms={"t": 3_600_000})
+    logs = [CUT | {"samples": [(NOW_MS - 60_000, 70), (NOW_MS - 10_000, 100)]}]
+
+    first = lags([COMMITTED | {"log_start_offset": 40}], logs, settings=known)
+    second = lags([COMMITTED | {"log_start_offset": 70}], logs, settings=known)
+    read = lags([COMMITTED | {"log_start_offset": 70}], logs, settings=known, batch=(NEW,))
+
+    assert shown(first, *names) == [(30, "OK", 3540.0)]
+    assert shown(second, *names) == [(30, "EXPIRED", 0.0)]
+    assert shown(read, "lag", "status") == [(10, "OK")]
+
+
+def test_records_that_were_deleted_unread_are_not_drained_and_show_no_pace() -> None:
+    window = [(20, NOW_MS - 60_000, 5), (40, NOW_MS - 20_000, 6)]
+    expired = COMMITTED | {"log_start_offset": 70, "drain_rate": 2.0, "recent_commits": window}
+
+    skipped = lags([expired | {"status": "EXPIRED"}], [CUT], batch=(NEW,))
+    drained = lags([expired], [CUT], batch=(NEW,))
+
+    names = ("committed_offset", "drain_rate", "commit_rate")
+    assert shown(skipped, *names) == [(90, 2.0, None)]
+    assert shown(skipped, "recent_commits") == [([(90, NOW_MS - 500, None)],)]
+    assert shown(drained, "commit_rate") == [(pytest.approx(70 / 59.5),)]
+
+
+def test_commit_beyond_log_end_has_unknown_lag_and_not_0() -> None:
+    caught_up = COMMITTED | {
+        "lag": 0,
+        "lag_at_commit": 0,
+        "trend": "steady",
+        "trend_lag": 0,
+        "trend_at": at(-60),
+    }
+
+    rows = shown(lags([caught_up], [BEYOND]), *JUDGED, "lag_at_commit", "retention_seconds")
+
+    assert rows == [(None, -10, 30, None, "UNKNOWN", None, None, None)]
+
+
+def test_commit_beyond_log_end_that_is_old_or_a_last_stable_offset_has_no_negative_lag() -> None:
+    for end in ({"error": "broker 1 does not answer"}, {"isolation": "read_committed"}):
+        assert shown(lags([COMMITTED], [BEYOND | end]), *JUDGED[:-1]) == [(0, -10, 30, 0.0, "OK")]
+
+
+def test_lag_is_known_again_when_a_cut_log_has_grown_past_the_commit_of_no_consumer() -> None:
+    beyond = COMMITTED | {"lag": None, "raw_lag": -10, "status": "UNKNOWN"}
+    by_consumer = beyond | {"leader_epoch": 3}
+    other = KNOWN | {"topic_id": "B", "topic_id_at": at(-10)}
+
+    assert shown(lags([beyond], [KNOWN]), "lag", "raw_lag", "status") == [(60, 60, "OK")]
+    # It read other records, that the log has lost, and may read those that took their place.
+    for raw_lag in (-10, 5):
+        rows = lags([by_consumer | {"raw_lag": raw_lag}], [KNOWN])
+        assert shown(rows, "lag", "raw_lag", "status") == [(None, 60, "UNKNOWN")]
+    assert shown(lags([by_consumer], [KNOWN], batch=(NEW,)), "lag", "status") == [(10, "OK")]
+    # Offsets of a topic that was made again are not known, and are of this topic with the first commit in it.
+    of_other = by_consumer | {"raw_lag": None, "commit_topic_id": "A"}
+    assert shown(lags([of_other], [other], batch=(NEW | {"topic_id": "B"},)), "lag") == [(10,)]
 
 
 def test_unknown_log_end_gives_null_and_not_zero() -> None:
@@ -106,6 +170,26 @@ def test_commits_move_the_drain_rate_by_the_time_between_two_batches() -> None:
 
     assert shown(rows, "drain_rate", "committed_offset") == [(5.0, 90)]
     assert shown(rows, "recent_commits") == [([(90, NOW_MS - 500, None)],)]
+
+
+def test_offsets_that_are_reset_while_the_group_has_no_members_do_not_move_the_drain_rate() -> None:
+    before, after = (member(name, assigned={"t": [0]}) for name in "mn")
+    known = COMMITTED | {"drain_rate": 2.0}
+    owned = known | {"member_id": "m", "assigned": True}
+
+    def rate(stored: dict[str, Any], **group: Any) -> float:
+        (row,) = shown(lags([stored], [KNOWN], batch=(NEW,), groups=(group,)), "drain_rate")
+        return float(row[0])
+
+    empty = {"state": "Empty", "members": []}
+    for stored in (known, owned):
+        assert rate(stored, **empty, group_position=NEW["position"] - 1) == 2.0
+        assert rate(stored, members=[after]) == 2.0
+        # The last commit of a member that has left since.
+        assert rate(stored, **empty, group_position=NEW["position"] + 1) > 2.0
+    assert rate(owned, members=[before]) > 2.0
+    # Consumers that call `assign()`: their group has no state.
+    assert rate(known, members=[]) > 2.0
 
 
 NEW = {"row_kind": "commit", "position": 8, "committed_offset": 90, "commit_timestamp_ms": NOW_MS - 500}

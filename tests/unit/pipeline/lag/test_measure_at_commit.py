@@ -118,10 +118,12 @@ def test_deleted_topic_has_none() -> None:
     ]
 
 
-def test_commit_beyond_the_end_of_a_log_that_was_cut_has_none_though_its_lag_is_0() -> None:
+def test_commit_beyond_the_end_of_a_log_that_was_cut_has_none() -> None:
     cut = LOG | {"log_end_offset": 50, "samples": [(NOW_MS, 50)]}
 
-    assert [row[:2] for row in rows([HELD | {"lag_at_commit": 3}], cut)] == [(0, None)]
+    assert [row[:2] for row in rows([HELD | {"lag_at_commit": 3}], cut)] == [(None, None)]
+    old = cut | {"error": "broker 1 does not answer"}
+    assert [row[:2] for row in rows([HELD | {"lag_at_commit": 3}], old)] == [(0, None)]
 
 
 def test_row_of_an_earlier_version_is_measured_and_its_window_keeps_no_lag_of_another_time() -> None:

@@ -15,16 +15,14 @@ def left(
     age_s: float | None = 600.0,
     at_least: bool = False,
     lag: int | None = 5,
-    committed: int | None = 10,
-    log_start: int | None = 0,
+    is_expired: bool = False,
 ) -> float | None:
     """Seconds of one partition."""
     (seconds,) = seconds_left(
         LagAge(seconds=np.array([np.nan if age_s is None else age_s]), is_lower_bound=np.array([at_least])),
         np.array([np.nan if kept_s is None else kept_s]),
         lag=ints([lag]),
-        committed=ints([committed]),
-        log_start=ints([log_start]),
+        is_expired=np.array([is_expired]),
     ).tolist()
     return None if np.isnan(seconds) else seconds
 
@@ -49,9 +47,8 @@ def test_record_that_may_be_older_says_nothing_unless_it_is_too_old_already() ->
 
 
 def test_records_that_are_deleted_unread_leave_no_time_whatever_is_known_of_the_topic() -> None:
-    assert left(committed=10, log_start=20, kept_s=None) == 0
-    assert left(committed=None, log_start=20, lag=None) is None
-    assert left(log_start=None) == 3000
+    assert left(is_expired=True, kept_s=None) == 0
+    assert left(is_expired=True, lag=None) is None
 
 
 def test_topics_of_which_nothing_is_known_keep_their_records_for_nobody_knows_how_long() -> None:

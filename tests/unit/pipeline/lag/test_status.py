@@ -22,6 +22,7 @@ def status(
     now_s: int = 600,
     ring: list[Sample] | None = None,
     log_start: int | None = 0,
+    log_start_before: int | None = None,
     topic_exists: bool = True,
     allowed_lag: int = 0,
 ) -> str:
@@ -31,6 +32,7 @@ def status(
         Offsets(
             committed=ints([window[-1][0] if window else None]),
             log_start=ints([log_start]),
+            log_start_before=ints([log_start if log_start_before is None else log_start_before]),
             log_end=ints([log_end]),
         ),
         topic_exists=np.array([topic_exists]),
@@ -134,6 +136,12 @@ def test_rewind_gives_way_to_stop_when_commits_cease() -> None:
         pytest.param({"log_start": 5001}, "EXPIRED", id="below the log start"),
         pytest.param({"log_start": 5250}, "EXPIRED", id="below the log start, nothing left to read"),
         pytest.param({"log_start": 5000}, "WARN", id="at the log start"),
+        pytest.param(
+            {"log_start": 5200, "log_start_before": 5000}, "WARN", id="below a log start that has just risen"
+        ),
+        pytest.param(
+            {"log_start": 5250, "log_start_before": 5000}, "OK", id="the same, nothing left to read"
+        ),
         pytest.param({"log_start": None}, "WARN", id="log start unknown"),
         pytest.param({"log_end": 10}, "OK", id="commit beyond the log end"),
     ],
@@ -172,6 +180,7 @@ def test_partition_without_window_is_ok_for_lack_of_evidence() -> None:
         Offsets(
             committed=ints([5]),
             log_start=ints([0]),
+            log_start_before=ints([0]),
             log_end=ints([9]),
         ),
         topic_exists=np.array([True]),

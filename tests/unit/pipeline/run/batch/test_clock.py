@@ -1,18 +1,21 @@
 """What a clock that cannot be right keeps from being planned."""
 
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.values import Published
-from pipeline.run.batch.clock import due_after_ms, trouble
+from pipeline.run.batch.clock import due_after_ms, trouble, why_apart
 from pipeline.run.batch.plans import evaluation
 from pipeline.run.batch.plans.publication import why_unpublishable
+from pipeline.tables.stamp import Stamp
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
-from tests.support.job.frames import NOW_MS
+from tests.support.job.frames import NOW_MS, decoded_rows
 
 
 @pytest.mark.parametrize(
@@ -32,6 +35,46 @@ def test_what_is_due_each_interval_is_due_at_the_batch_nearest_to_it_whatever_mo
 
     gaps = {round((later - earlier) / 1000 / batch_interval_s) for earlier, later in pairwise(due_ms)}
     assert gaps == {max(round(interval_s / batch_interval_s), 1)}
+
+
+HOUR_MS = 3_600_000
+READ_ON = Stamp(batch_id=4, at_ms=NOW_MS - 30_000, followed=((OFFSETS_TOPIC, 3),))
+
+
+def apart(*commits_ms: int | None, before: Stamp | None = READ_ON, **now: Any) -> str | None:
+    """Of a batch with commits of these times in partition 3 of the offsets topic."""
+    rows = [
+        {"row_kind": "commit", "committed_offset": 1, "partition": number, "commit_timestamp_ms": at_ms}
+        for number, at_ms in enumerate(commits_ms)
+    ]
+    stamp = Stamp(batch_id=5, at_ms=NOW_MS, **now)
+    return why_apart(decoded_rows(*rows).kind("commit"), stamp, before)
+
+
+def test_coordinator_whose_clock_is_an_hour_off_is_named() -> None:
+    ahead, behind = apart(NOW_MS + HOUR_MS), apart(NOW_MS - 2 * HOUR_MS, NOW_MS - HOUR_MS)
+
+    assert "a broker is at least 60.0 min ahead of this host's, by the newest commit in partition 3" in (
+        ahead or ""
+    )
+    assert "a broker is at least 59.5 min behind this host's" in (behind or "")
+
+
+def test_commits_whose_time_shows_nothing_name_no_clock() -> None:
+    old_ms = NOW_MS - HOUR_MS
+
+    assert [
+        apart(),
+        apart(None),
+        apart(NOW_MS + 170_000),
+        apart(READ_ON.at_ms - 170_000),
+        apart(old_ms, NOW_MS),
+    ] == [None] * 5
+    # Commits that wait to be read for the first time are as old as they are.
+    assert apart(old_ms, before=None) is None
+    assert apart(old_ms, before=replace(READ_ON, followed=())) is None
+    assert apart(old_ms, before=replace(READ_ON, behind=(3,))) is None
+    assert apart(old_ms, reread=((OFFSETS_TOPIC, 3),)) is None
 
 
 def knowing(epoch: int) -> PlanMemory:
