@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from assignor.protocol.migration import Migration
+from pipeline.planning.readings import Readings
 
 PlanStatus: TypeAlias = Literal["open", "applied", "partly", "refused", "superseded", "expired"]
 
@@ -57,6 +58,8 @@ class MemberRate:
     """Its newest commit at the newest decision, by the coordinator's clock; 0 for none."""
     still_since_ms: int = 0
     """Since when it has been seen to stand still; 0 while it reads."""
+    readings: Readings | None = None
+    """What it has read of each partition while it was behind."""
     seen_at_ms: int
     """When it was last a member."""
 
@@ -243,6 +246,8 @@ class GroupState:
     """When plans moved a partition lately: "topic:partition" -> times."""
     rates: Mapping[str, MemberRate] = field(default_factory=dict)
     """Observed capacities of members, by identity (`capacity.identities`)."""
+    costs: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    """Partitions whose records cost more by what their owners read: how many times, and when that was told last."""
     takers: Mapping[str, Taker] = field(default_factory=dict)
     """Members that have been given partitions lately, by member id."""
     move_price_s: float = 0.0
@@ -302,7 +307,7 @@ def to_json(state: GroupState) -> str:
 
 
 def _fields(
-    part: GroupState | PlanState | WaitingPlan | MemberRate | Spell | Taker | Witness,
+    part: GroupState | PlanState | WaitingPlan | MemberRate | Spell | Readings | Taker | Witness,
 ) -> dict[str, Any]:
     # `dataclasses.asdict` would copy everything below first, which takes longer than writing it.
     return {name: getattr(part, name) for name in part.__slots__}
@@ -321,7 +326,8 @@ def from_json(text: str | None) -> GroupState:
         rates = {name: _rate(rate) for name, rate in values.pop("rates", {}).items()}
         takers = {name: Taker(**_known(Taker, taker)) for name, taker in values.pop("takers", {}).items()}
         since = {name: int(at_ms) for name, at_ms in values.pop("behind_since_ms", {}).items()}
-        kept = _known(GroupState, values) | {"takers": takers, "behind_since_ms": since}
+        costs = {name: (float(cost), int(at_ms)) for name, (cost, at_ms) in values.pop("costs", {}).items()}
+        kept = _known(GroupState, values) | {"costs": costs} | {"takers": takers, "behind_since_ms": since}
         if not math.isfinite(kept.get("move_price_s", 0.0)):
             return FRESH
         return GroupState(**kept, moved_at_ms=moved, rates=rates, plan=_plan(plan), waiting=_waiting(waiting))
@@ -331,7 +337,7 @@ def from_json(text: str | None) -> GroupState:
 
 _NAMES = {
     kind: frozenset(kind.__slots__)
-    for kind in (GroupState, PlanState, WaitingPlan, MemberRate, Spell, Taker, Witness)
+    for kind in (GroupState, PlanState, WaitingPlan, MemberRate, Spell, Readings, Taker, Witness)
 }
 
 
@@ -339,7 +345,14 @@ def _rate(values: dict[str, Any]) -> MemberRate:
     spells = tuple(
         Spell(**_known(Spell, {**one, "speeds": tuple(one["speeds"])})) for one in values.get("spells", ())
     )
-    return MemberRate(**_known(MemberRate, values | {"spells": spells}))
+    return MemberRate(**_known(MemberRate, values | {"spells": spells, "readings": _readings(values)}))
+
+
+def _readings(values: dict[str, Any]) -> Readings | None:
+    if not (readings := values.get("readings")):
+        return None
+    rows = {name: tuple(tuple(row) for row in readings[name]) for name in ("rates", "behind", "marks")}
+    return Readings(of=tuple(readings["of"]), marks_of=tuple(readings["marks_of"]), **rows)
 
 
 def _plan(values: dict[str, Any] | None) -> PlanState | None:

@@ -138,6 +138,7 @@ def _shown(before: MemberRate | None, load: Load, *, now_ms: int) -> MemberRate:
         calm_s=_calm_s(known, load, now_ms=now_ms),
         committed_ms=load.committed_ms,
         still_since_ms=(known.still_since_ms or now_ms) if load.stands_still else 0,
+        readings=known.readings,
         seen_at_ms=now_ms,
     )
     if load.shows is None or load.shows_at_ms - known.shown_at_ms < _APART_MS:

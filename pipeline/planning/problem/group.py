@@ -19,6 +19,7 @@ from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.problem.capacity import Belief, believed, identities, is_given_up, learned
 from pipeline.planning.problem.evidence import Evidence, EvidenceAsked
 from pipeline.planning.problem.load import Before, Load
+from pipeline.planning.problem.reading import costs_told, with_readings
 from pipeline.planning.problem.work import in_work, record_costs, shown_in_work
 from pipeline.planning.state import GroupState, PlanState
 
@@ -69,9 +70,10 @@ def posed(
     )
     _require_known(found.lag, partitions)
     behind, loads = found.backlog, dict(zip(names, found.loads, strict=True))
-    rates = learned(state.rates, loads, now_ms=now_ms)
+    rates = with_readings(learned(state.rates, loads, now_ms=now_ms), loads, held, partitions)
+    told = costs_told(state.costs, {name: rates[name] for name in names}, topics.n_partitions, now_ms=now_ms)
     arriving = np.fmax(partitions.arrival_rate, 0.0)
-    cost = record_costs([rates[name] for name in names], topics, arriving)
+    cost = record_costs([rates[name] for name in names], topics, arriving, told)
     behind_ms = max((now_ms - at_ms for at_ms in state.behind_since(now_ms).values()), default=0)
     if cost is None:
         beliefs = believed(rates, loads, now_ms=now_ms, behind_ms=behind_ms)
@@ -99,7 +101,7 @@ def posed(
         ),
         resumed=frozenset(id_of[name] for name in _resumed(loads, state)),
     )
-    return problem, replace(state, rates=rates)
+    return problem, replace(state, rates=rates, costs=told)
 
 
 def _resumed(loads: Mapping[str, Load], state: GroupState) -> Iterator[str]:

@@ -17,14 +17,29 @@ from pipeline.planning.progress import left_of
 from pipeline.planning.state import MemberRate, Spell
 
 
-def record_costs(rates: Sequence[MemberRate], topics: Topics, arriving: Floats) -> Floats | None:
+def record_costs(
+    rates: Sequence[MemberRate], topics: Topics, arriving: Floats, told: Mapping[str, tuple[float, int]]
+) -> Floats | None:
     """P entries: work per record, in ordinary records; None where all cost the same as far as is known.
 
     Args:
         rates: Those of the present members.
         topics: The group's.
         arriving: P entries, records/s: what a spell's records were, as nothing better is remembered.
+        told: `reading.costs_told` of this decision.
     """
+    found = _learned(rates, topics, arriving)
+    if not told:
+        return found
+    cost = np.ones(topics.n_partitions) if found is None else found
+    for key, (times, _) in told.items():
+        topic, number = key.rsplit(":", 1)
+        cost[left_of(topics, {topic: number})] = times
+    return cost if (cost != 1.0).any() else None
+
+
+def _learned(rates: Sequence[MemberRate], topics: Topics, arriving: Floats) -> Floats | None:
+    """What spells say (`costs`)."""
     if sum(len(rate.spells) for rate in rates) < LEAST_SPELLS or not any(rate.spells[1:] for rate in rates):
         return None
     shown = [

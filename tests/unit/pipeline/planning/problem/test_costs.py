@@ -122,7 +122,7 @@ RATES = [rate((444, "0-3"), (1000, "1-3")), rate((1000, "4-7"), (500, "0,4-7"))]
 
 
 def test_costs_are_learned_from_the_spells_of_members_and_named_by_partition() -> None:
-    cost = record_costs(RATES, TOPICS, np.ones(N))
+    cost = record_costs(RATES, TOPICS, np.ones(N), {})
 
     assert cost is not None
     ((name, times),) = expensive(TOPICS, cost)
@@ -133,8 +133,8 @@ def test_partitions_that_are_gone_and_members_that_never_changed_theirs_show_no_
     gone = [rate((444, "70-73"), (1000, "71-73")), rate((1000, "74"), (500, "70,74"))]
     unchanged = [rate((444, "0-3")), rate((1000, "4-6")), rate((1000, "7-8"))]
 
-    assert record_costs(gone, TOPICS, np.ones(N)) is None
-    assert record_costs(unchanged, TOPICS, np.ones(N)) is None
+    assert record_costs(gone, TOPICS, np.ones(N), {}) is None
+    assert record_costs(unchanged, TOPICS, np.ones(N), {}) is None
     assert expensive(TOPICS, None) == []
 
 
@@ -162,4 +162,4 @@ def test_spells_of_a_larger_group_are_read_for_what_is_left_of_it() -> None:
         MemberRate(rate=1.0, seen_at_ms=1, spells=(spells[2],)),
     ]
 
-    assert record_costs(rates, Topics(names=("t",), counts=np.array([2])), np.ones(2)) is None
+    assert record_costs(rates, Topics(names=("t",), counts=np.array([2])), np.ones(2), {}) is None
