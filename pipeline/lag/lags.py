@@ -67,8 +67,8 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     # What was read late came in at other times than it was committed, and offsets of another topic are other
     # offsets: no statement on speed, or on what the group did before.
     is_apart = bools(batch["is_reread"]) | differ(topic_id, field(old, "commit_topic_id"))
-    # Nobody has read the records between a commit that expired and the one after it.
-    has_skipped = bools(batch["has_new_commit"]) & bools(pc.equal(field(old, "status"), "EXPIRED"))
+    kept_s = kept_seconds(batch["topic"], settings.retention_ms)
+    has_skipped = _has_skipped(batch, start, kept_s)
     before = emptied(commit_window.from_arrow(field(old, "recent_commits")), is_apart | has_skipped)
     is_upgraded = _has_lag_when_seen(old, before)
     is_provisional = _is_provisional(int64s(batch["offsets_partition"]), settings.behind) | is_set(
@@ -90,7 +90,6 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         lag=at_commit,
         is_new=bools(batch["has_new_commit"]),
     )
-    kept_s = kept_seconds(batch["topic"], settings.retention_ms)
     left_s = seconds_left(age, kept_s, lag=records, is_expired=committed < offsets.log_start_before)
     columns = _as_known(batch, offsets) | {
         "commit_topic_id": topic_id,
@@ -303,14 +302,28 @@ def _drained(batch: pa.RecordBatch, is_apart: Bools, settings: LagSettings) -> F
     )
 
 
+def _has_skipped(batch: pa.RecordBatch, start: Int64s, kept_s: Floats) -> Bools:
+    """Where nobody has read the records between a new commit and the one before it: Kafka had deleted them.
+
+    Where nothing is deleted by age, the group itself may have had deleted what it had read, between two batches.
+    """
+    old = batch["old"]
+    committed, start_then = int64s(field(old, "committed_offset")), int64s(field(old, "log_start_offset"))
+    overtaken_by = np.where(np.isfinite(kept_s), start, start_then)
+    skipped: Bools = bools(batch["has_new_commit"]) & (committed != UNKNOWN) & (committed < overtaken_by)
+    return skipped
+
+
 def _is_by_another(batch: pa.RecordBatch) -> Bools:
     """Where a new commit may be an operator's, who has reset the offset after all members had left.
 
-    It is, if it stands after the record that the group is empty. If the owner is new, there may have been one before.
+    It is, if it is the first one after the record that the group is empty: later ones may be those of a consumer that
+    calls `assign()`. If the owner is new, there may have been one before.
     """
     owner, before = field(batch["owner"], "member_id"), field(batch["old"], "member_id")
     is_new_owner = is_set(owner) & ~bools(pc.equal(before, owner))
-    is_after = bools(pc.greater(batch["commit_position"], batch["left_position"]))
+    left, stood = batch["left_position"], field(batch["old"], "commit_position")
+    is_after = bools(pc.greater(batch["commit_position"], left)) & ~bools(pc.greater(stood, left))
     is_by_another: Bools = bools(batch["has_new_commit"]) & (is_new_owner | is_after)
     return is_by_another
 

@@ -224,8 +224,13 @@ def guard_improvement(least: float) -> str:
     return f"improvement: the plan gains less than min_improvement = {least:.0%}"
 
 
-def guard_cooldown(left_ms: int, length_ms: int) -> str:
-    """The last plan is young."""
+def guard_cooldown(left_ms: int, length_ms: int, unclear: int) -> str:
+    """The last plan is young, or plans in a row had no clear effect."""
+    if unclear:
+        return (
+            f"cooldown: {_s(left_ms)} remain, longer than {_s(length_ms)} since it is unclear whether the last "
+            f"{unclear} plans helped"
+        )
     return f"cooldown: {_s(left_ms)} of the {_s(length_ms)} after the last plan remain"
 
 

@@ -234,6 +234,8 @@ class GroupState:
     """When that was last seen to be so."""
     hurts: int = 0
     """Plans that hurt, less those that helped since."""
+    unclear: int = 0
+    """Plans in a row of which the judge cannot tell whether they helped."""
     rests_until_ms: Mapping[str, int] = field(default_factory=dict)
     """Partitions that a hurtful plan moved, and the time until which they stay where they are."""
     hurt_at_ms: int = 0
@@ -326,12 +328,12 @@ def from_json(text: str | None) -> GroupState:
         rates = {name: _rate(rate) for name, rate in values.pop("rates", {}).items()}
         takers = {name: Taker(**_known(Taker, taker)) for name, taker in values.pop("takers", {}).items()}
         since = {name: int(at_ms) for name, at_ms in values.pop("behind_since_ms", {}).items()}
-        costs = {name: (float(cost), int(at_ms)) for name, (cost, at_ms) in values.pop("costs", {}).items()}
+        costs = _costs(values.pop("costs", {}))
         kept = _known(GroupState, values) | {"costs": costs} | {"takers": takers, "behind_since_ms": since}
         if not math.isfinite(kept.get("move_price_s", 0.0)):
             return FRESH
         return GroupState(**kept, moved_at_ms=moved, rates=rates, plan=_plan(plan), waiting=_waiting(waiting))
-    except (ValueError, TypeError, AttributeError, KeyError):
+    except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError):
         return FRESH
 
 
@@ -352,7 +354,22 @@ def _readings(values: dict[str, Any]) -> Readings | None:
     if not (readings := values.get("readings")):
         return None
     rows = {name: tuple(tuple(row) for row in readings[name]) for name in ("rates", "behind", "marks")}
-    return Readings(of=tuple(readings["of"]), marks_of=tuple(readings["marks_of"]), **rows)
+    found = Readings(
+        member_id=readings["member_id"],
+        of=tuple(readings["of"]),
+        marks_of=tuple(readings["marks_of"]),
+        **rows,
+    )
+    return found if found.is_sound else None
+
+
+def _costs(values: dict[str, tuple[float, int]]) -> dict[str, tuple[float, int]]:
+    """Those that can be true."""
+    return {
+        key: (cost, int(at_ms))
+        for key, (cost, at_ms) in values.items()
+        if key.rpartition(":")[2].isdecimal() and 1 <= cost < math.inf
+    }
 
 
 def _plan(values: dict[str, Any] | None) -> PlanState | None:

@@ -8,10 +8,11 @@ import numpy as np
 from assignor.model.arrays import Bools
 from assignor.protocol.commands import Orders
 from pipeline.lag.commits.at_commit import clock_error_records
+from pipeline.planning import reasons
 from pipeline.planning.effect.price import with_takers
 from pipeline.planning.effect.way_back import goes_home, home_after, takes_back
 from pipeline.planning.effect.witnesses import watched
-from pipeline.planning.guards import LEAST_PAUSE_MS, Guards
+from pipeline.planning.guards import LEAST_PAUSE_MS, LEAST_UNCLEAR, Guards
 from pipeline.planning.problem.fixed import DAY_MS
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.progress import PlanProgress, left_of
@@ -30,6 +31,10 @@ _NEEDLESS_PROBATION = 120
 """The same for needless plans, after one that hurt: without them no member would be behind."""
 _RESTS = 3
 """Partitions of a plan that hurt rest for this many probations, even if the group's own is a short one."""
+_UNCLEAR = (reasons.ARRIVALS_CHANGED, reasons.NO_EFFECT_SEEN)
+"""Why the judge cannot tell the effect of a plan that members have applied while they were behind."""
+_MOST_UNCLEAR = 4
+"""Such plans in a row that lengthen the pause after a plan: to half an hour at the defaults."""
 _FORGIVEN_MS = 86_400_000
 """A group is on its first probation again a day after a plan hurt it."""
 _SILENT_FOR_MS = 3_600_000
@@ -50,6 +55,7 @@ def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
         probation_until_ms=0,
         needless_until_ms=0,
         hurts=0,
+        unclear=0,
         rests_until_ms={},
     )
 
@@ -189,9 +195,9 @@ def on_judged(state: GroupState, guards: Guards, *, now_ms: int) -> GroupState:
     if plan is None or plan.effect is None or plan.effect_at_ms != now_ms:
         return state
     if plan.effect == "helped":
-        return replace(state, hurts=max(state.hurts - 1, 0))
-    if plan.effect != "hurt":
-        return state
+        return replace(state, hurts=max(state.hurts - 1, 0), unclear=0)
+    if plan.effect == "cannot tell":
+        return _after_unclear(state, guards, now_ms=now_ms) if plan.effect_why in _UNCLEAR else state
     hurts = state.hurts + 1 if now_ms - state.hurt_at_ms < _FORGIVEN_MS else 1
     first = _RELIEF_PROBATION if plan.relieves else _FIRST_PROBATION
     needless_ms = _probation_ms(_NEEDLESS_PROBATION, hurts, guards) if plan.is_needless else 0
@@ -201,10 +207,23 @@ def on_judged(state: GroupState, guards: Guards, *, now_ms: int) -> GroupState:
         # What was proposed before the verdict is not published past it.
         waiting=None,
         hurts=hurts,
+        unclear=0,
         hurt_at_ms=now_ms,
         probation_until_ms=now_ms + _probation_ms(first, hurts, guards),
         needless_until_ms=max(state.needless_until_ms, now_ms + needless_ms),
     )
+
+
+def _after_unclear(state: GroupState, guards: Guards, *, now_ms: int) -> GroupState:
+    """The state after a plan without a clear effect: from the second in a row on, each doubles the pause.
+
+    Where the load moves on before a plan can help, plans cost their moves and gain nothing.
+    """
+    unclear = min(state.unclear + 1, _MOST_UNCLEAR)
+    if unclear < LEAST_UNCLEAR:
+        return replace(state, unclear=unclear)
+    until_ms = now_ms + guards.doubled_pause_ms(unclear)
+    return replace(state, unclear=unclear, cooldown_until_ms=max(state.cooldown_until_ms, until_ms))
 
 
 def _probation_ms(first: int, hurts: int, guards: Guards) -> int:

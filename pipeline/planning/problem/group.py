@@ -62,16 +62,15 @@ def posed(
         topics, [member.assigned for member in facts.members], [generation] * len(facts.members)
     )
     held = claims.of_each(len(facts.members))
+    before = _before(facts, names, rules, state, now_ms=now_ms)
     found = yield EvidenceAsked(
-        partitions=partitions,
-        auto_offset_reset=rules.auto_offset_reset,
-        held=held,
-        before=_before(facts, names, rules, state, now_ms=now_ms),
+        partitions=partitions, auto_offset_reset=rules.auto_offset_reset, held=held, before=before
     )
     _require_known(found.lag, partitions)
     behind, loads = found.backlog, dict(zip(names, found.loads, strict=True))
-    rates = with_readings(learned(state.rates, loads, now_ms=now_ms), loads, held, partitions)
-    told = costs_told(state.costs, {name: rates[name] for name in names}, topics.n_partitions, now_ms=now_ms)
+    changed = [(one.member_id, known.changed_ms) for one, known in zip(facts.members, before, strict=True)]
+    rates = with_readings(learned(state.rates, loads, now_ms=now_ms), loads, held, partitions, changed)
+    told = costs_told(state, {name: rates[name] for name in names}, topics.n_partitions, now_ms=now_ms)
     arriving = np.fmax(partitions.arrival_rate, 0.0)
     cost = record_costs([rates[name] for name in names], topics, arriving, told)
     behind_ms = max((now_ms - at_ms for at_ms in state.behind_since(now_ms).values()), default=0)

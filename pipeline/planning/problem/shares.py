@@ -40,6 +40,9 @@ _BOUND = 4.0
 """Twice the fall of the log likelihood from the best cost to its bounds (95 %)."""
 _LEAD = 6.0
 """The same from the best partition to the next one."""
+_BY_CHANCE = 1.64
+"""Standard deviations of the correlation of independent readings that one in twenty exceeds."""
+_MOST_CORRELATED = 0.95
 
 
 def told(rates: Floats, behind: Bools, n_tests: int) -> tuple[int, float] | None:
@@ -54,25 +57,30 @@ def told(rates: Floats, behind: Bools, n_tests: int) -> tuple[int, float] | None
     if n < LEAST_READINGS or partitions == 1:
         return None
     total = rates.sum(axis=1)
-    errors = _errors(rates, behind, total)
+    left = _left(rates, behind, total)
+    errors = (left**2).sum(axis=2)
     least = errors.min(axis=1)
     best, second = np.argsort(least, kind="stable")[:2].tolist()
-    variance = max(float(least[best]) / (n - 2), (_NOISE * float(total.mean())) ** 2)
+    at = int(errors[best].argmin())
+    variance, exact = float(least[best]) / (n - 2), (_NOISE * float(total.mean())) ** 2
+    # What commits and clocks make of exact readings is no drift.
+    inflation = _inflation(left[best, at]) if variance > exact else 1.0
+    variance = max(variance, exact) * inflation
     above = (errors - least[best]) / variance
-    cost = float(_COSTS[errors[best].argmin()])
+    cost = float(_COSTS[at])
     fits = _COSTS[above[best] <= _BOUND]
     is_told = (
         cost >= _WORTH_SAYING
         and _SURELY[0] <= float(fits[0])
         and float(fits[-1]) <= _SURELY[1]
         and float(above[second].min()) >= _LEAD
-        and 2 * n_tests * _chance(float(above[best, 0]), n - 2) <= _SIGNIFICANCE
+        and 2 * n_tests * _chance(float(above[best, 0]), max(n / inflation - 2, 1.0)) <= _SIGNIFICANCE
     )
     return (best, cost) if is_told else None
 
 
-def _errors(rates: Floats, behind: Bools, total: Floats) -> Floats:
-    """Squared errors of the total that is predicted, for each partition and each cost of its records.
+def _left(rates: Floats, behind: Bools, total: Floats) -> Floats:
+    """What the total is off its prediction: for each partition, each cost of its records, and each reading.
 
     With speed B and kept-up records z, the total is B - (k - 1) * rate(p) where p keeps up, and z + (B - z) / d
     with d = 1 + (k - 1) * (share of p in the rest) where it does not. B is the one that fits best.
@@ -80,7 +88,7 @@ def _errors(rates: Floats, behind: Bools, total: Floats) -> Floats:
     rest = np.where(behind, rates, 0.0).sum(axis=1)
     kept_up = total - rest
     share = rates / np.where(rest > 0, rest, 1.0)[:, None]
-    found = np.empty((rates.shape[1], len(_COSTS)))
+    found = np.empty((rates.shape[1], len(_COSTS), len(rates)))
     for p in range(rates.shape[1]):
         is_behind = behind[:, p, None]
         d = 1.0 + (_COSTS - 1.0) * share[:, p, None]
@@ -88,11 +96,26 @@ def _errors(rates: Floats, behind: Bools, total: Floats) -> Floats:
         known = np.where(is_behind, kept_up[:, None] * (1.0 - 1.0 / d), (1.0 - _COSTS) * rates[:, p, None])
         left = total[:, None] - known
         speed = (slope * left).sum(axis=0) / (slope**2).sum(axis=0)
-        found[p] = ((left - slope * speed) ** 2).sum(axis=0)
+        found[p] = (left - slope * speed).T
     return found
 
 
-def _chance(f: float, freedom: int) -> float:
+def _inflation(left: Floats) -> float:
+    """How much less readings say than independent ones, as a member's speed drifts: (1 + r) / (1 - r).
+
+    r is the correlation of one reading with the next, if it is more than chance (Bartlett, Some aspects of the
+    time-correlation problem, J. R. Stat. Soc. 1935).
+    """
+    off = left - left.mean()
+    spread = float((off**2).sum())
+    r = float((off[1:] * off[:-1]).sum()) / spread if spread > 0 else 0.0
+    if r < _BY_CHANCE / math.sqrt(len(left)):
+        return 1.0
+    r = min(r, _MOST_CORRELATED)
+    return (1 + r) / (1 - r)
+
+
+def _chance(f: float, freedom: float) -> float:
     """Chance of Student's t above sqrt(f) (Wallace, Bounds on normal approximations, Ann. Math. Stat. 1959)."""
     normal = (8 * freedom + 1) / (8 * freedom + 3) * math.sqrt(freedom * math.log1p(max(f, 0.0) / freedom))
     return 0.5 * math.erfc(normal / math.sqrt(2))

@@ -64,14 +64,17 @@ def trouble(here_ms: int, newest_ms: int, memory: PlanMemory) -> str | None:
 def why_apart(commits: pa.Table, stamp: Stamp, before: Stamp | None) -> str | None:
     """Return why a coordinator's clock, which dates commits, and this host's are apart; None if no commit shows it.
 
-    Whatever is read of a partition that was read to its end before was written since.
+    Whatever is read of a partition that was read to its end before was written since. While this host's clock is known
+    to be wrong, nothing is said of others.
 
     Args:
         commits: Commits of the batch, as decoded rows.
         stamp: Stamp of the batch.
         before: Stamp of the batch before; None without one.
     """
-    dated = commits.filter(pc.is_valid(commits["commit_timestamp_ms"]))
+    if stamp.is_clock_behind or (before is not None and before.is_clock_behind):
+        return None
+    dated = commits.filter(pc.greater(commits["commit_timestamp_ms"], 0))
     newest = dated.group_by("offsets_partition").aggregate([("commit_timestamp_ms", "max")])
     for number, commit_ms in sorted(zip(*newest.to_pydict().values(), strict=True)):
         is_ahead = commit_ms > stamp.at_ms
@@ -88,9 +91,10 @@ def why_apart(commits: pa.Table, stamp: Stamp, before: Stamp | None) -> str | No
 def _since(number: int, stamp: Stamp, before: Stamp | None) -> int:
     """Return a time before all commits that the batch has read of the partition; 0 if there is none."""
     key = (OFFSETS_TOPIC, number)
-    if before is None or key not in before.followed or number in before.behind or key in stamp.reread:
+    position = (before.positions or {}).get(key) if before is not None else None
+    if before is None or position is None or key in (*before.reread, *stamp.reread):
         return 0
-    return before.at_ms
+    return before.at_ms if position.at_end_ms == before.at_ms else 0
 
 
 def say_behind(progress: ReadProgress, why: str) -> None:

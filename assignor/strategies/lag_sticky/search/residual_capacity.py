@@ -115,7 +115,9 @@ class _SortedMembers:
 
 def _sorted_members(residual: Floats, count: Int64s, excluded: Bools, cap: int) -> _SortedMembers:
     is_open = (~excluded & (count < cap)).nonzero()[0]
-    ranked = sorted(zip(residual[is_open].tolist(), (-is_open).tolist(), strict=True))
+    rooms = residual[is_open]
+    order = np.lexsort((-is_open, rooms))
+    ranked = list(zip(rooms[order].tolist(), (-is_open[order]).tolist(), strict=True))
     return _SortedMembers(residual.tolist(), count.tolist(), excluded.tolist(), cap, ranked)
 
 

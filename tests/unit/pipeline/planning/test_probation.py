@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from pipeline.planning import reasons
 from pipeline.planning.life.next_state import on_judged
 from pipeline.planning.rows.row_of_decision import to_row
 from pipeline.planning.state import FRESH, PlanState, Witness, from_json, to_json
@@ -126,3 +127,42 @@ def test_probation_is_short_after_a_plan_that_relieved_a_member_which_was_behind
 )
 def test_probation_is_long_after_a_plan_that_relieved_nobody_measurably(hurt: PlanState) -> None:
     assert [probation_s(hurt, hurts=hurts) for hurts in range(3)] == [1_200, 2_400, 4_800]
+
+
+def pauses_s(effects: str, why: str = reasons.ARRIVALS_CHANGED) -> list[float]:
+    """How long a group gets no plan after each of these effects (h, u, c): helped, hurt, cannot tell."""
+    guards = replace(NO_GUARDS, cooldown_ms=120_000, cooldown_max_ms=86_400_000)
+    names, state, found = {"h": "helped", "u": "hurt", "c": "cannot tell"}, FRESH, []
+    for effect in effects:
+        judged = plan(effect=names[effect], effect_at_ms=NOW_MS, effect_why=why)
+        state = replace(state, plan=judged, cooldown_until_ms=NOW_MS)
+        state = from_json(to_json(on_judged(state, guards, now_ms=NOW_MS)))
+        found.append((state.cooldown_until_ms - NOW_MS) / 1000)
+    return found
+
+
+@pytest.mark.parametrize("why", [reasons.ARRIVALS_CHANGED, reasons.NO_EFFECT_SEEN])
+def test_pause_is_doubled_by_each_plan_without_a_clear_effect_from_the_second_on_up_to_half_an_hour(
+    why: str,
+) -> None:
+    assert pauses_s("cccccc", why) == [0, 480, 960, 1920, 1920, 1920]
+
+
+@pytest.mark.parametrize("clear", ["h", "u"])
+def test_plan_with_a_clear_effect_makes_the_pause_short_again(clear: str) -> None:
+    assert pauses_s(f"cc{clear}cc") == [0, 480, 0, 0, 480]
+
+
+@pytest.mark.parametrize(
+    "why", [reasons.NOT_APPLIED, reasons.REBALANCED_SINCE, reasons.NOBODY_WAS_BEHIND], ids=str
+)
+def test_plan_whose_effect_others_hide_makes_no_pause_longer(why: str) -> None:
+    assert pauses_s("ccc", why) == [0, 0, 0]
+
+
+def test_resume_makes_the_pause_short_again() -> None:
+    made = walk()
+    made.state = replace(made.decide().state, unclear=3)
+    made.order(resumed_at_ms=made.now_ms)
+
+    assert made.decide(after_s=1).state.unclear == 0

@@ -47,7 +47,7 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.guard_price: [(320.4, 300_000, 1_282_000)],
     reasons.guard_moves: [(5, 6, 3, 0.5)],
     reasons.guard_improvement: [(0.1,)],
-    reasons.guard_cooldown: [(600_000, 1_200_000)],
+    reasons.guard_cooldown: [(600_000, 1_200_000, 0), (600_000, 120_000, 3)],
     reasons.guard_headroom: [(0.031,)],
     reasons.guard_probation: [(1_200_000, 1), (1_200_000, 3)],
     reasons.guard_effect: [(7,)],

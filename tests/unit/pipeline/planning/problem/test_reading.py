@@ -1,18 +1,20 @@
 """Readings of members that are behind, and the costs that they tell."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from assignor.model.arrays import Int64s
 from assignor.model.topics import Topics
 from pipeline.planning.facts import PartitionFacts
 from pipeline.planning.problem.load import Load
 from pipeline.planning.problem.reading import costs_told, with_readings
 from pipeline.planning.problem.work import record_costs
 from pipeline.planning.readings import Readings
-from pipeline.planning.state import FRESH, MemberRate, from_json, to_json
+from pipeline.planning.state import FRESH, GroupState, MemberRate, from_json, to_json
 from tests.support.planning.facts import NOW_MS, committing
 
 BEHIND = Load(rate=1.0, lag=1e6, shows=1.0)
@@ -27,6 +29,24 @@ def facts(minute: int, rates: list[float], *, every_s: float = 30.0) -> Partitio
     return replace(made, committed=committed, observed_at_ms=np.full(len(rates), at_ms))
 
 
+def read(
+    rates: Mapping[str, MemberRate],
+    loads: Mapping[str, Load],
+    held: Sequence[Int64s],
+    partitions: PartitionFacts,
+    *,
+    member_id: str = "m",
+    changed_ms: int = 0,
+) -> dict[str, MemberRate]:
+    """`with_readings` of a group with a member besides that keeps up."""
+    padded = {**rates, "calm": member()}
+    others = {**loads, "calm": CALM}
+    found = with_readings(
+        padded, others, [*held, np.zeros(0, np.int64)], partitions, [(member_id, changed_ms)] * len(others)
+    )
+    return {name: rate for name, rate in found.items() if name != "calm"}
+
+
 def member(readings: Readings | None = None) -> MemberRate:
     return MemberRate(rate=1.0, seen_at_ms=NOW_MS, readings=readings)
 
@@ -35,7 +55,7 @@ def after(decisions: int, *, held: Sequence[int] = (0, 1), load: Load = BEHIND) 
     """Of a member that reads the same all the time."""
     rates = {"a": member()}
     for minute in range(decisions):
-        rates = with_readings(rates, {"a": load}, [np.array(held)], facts(minute, [10.0, 20.0, 30.0]))
+        rates = read(rates, {"a": load}, [np.array(held)], facts(minute, [10.0, 20.0, 30.0]))
     return rates["a"].readings
 
 
@@ -55,24 +75,47 @@ def test_only_a_member_that_is_behind_has_readings() -> None:
 def test_member_that_has_lost_a_partition_goes_on_and_one_that_has_got_one_begins_anew() -> None:
     rates, more = {"a": member(after(3))}, {"a": member(after(3, held=(0, 1, 2)))}
 
-    (lost,) = with_readings(more, {"a": BEHIND}, [np.array([0, 1])], facts(3, [10.0, 20.0, 30.0])).values()
-    (kept,) = with_readings(rates, {"a": BEHIND}, [np.array([0, 1])], facts(3, [10.0, 20.0, 30.0])).values()
-    (got,) = with_readings(rates, {"a": BEHIND}, [np.array([0, 1, 2])], facts(3, [10.0, 20.0, 30.0])).values()
+    (lost,) = read(more, {"a": BEHIND}, [np.array([0, 1])], facts(3, [10.0, 20.0, 30.0])).values()
+    (kept,) = read(rates, {"a": BEHIND}, [np.array([0, 1])], facts(3, [10.0, 20.0, 30.0])).values()
+    (got,) = read(rates, {"a": BEHIND}, [np.array([0, 1, 2])], facts(3, [10.0, 20.0, 30.0])).values()
 
-    assert [one.readings and len(one.readings.rates) for one in (lost, kept, got)] == [6, 7, 1]
+    assert [one.readings and len(one.readings.rates) for one in (lost, kept, got)] == [7, 7, 1]
 
 
-def test_break_in_what_it_shows_makes_the_next_reading_begin_at_its_own_commits() -> None:
-    known = after(2)
-    (calm,) = with_readings(
-        {"a": member(known)}, {"a": CALM}, [np.array([0, 1])], facts(2, [10.0, 20.0])
+@pytest.mark.parametrize(
+    ("minute", "member_id", "kept"), [(2, "m", 5), (2, "restarted", 1), (5, "m", 1)], ids=str
+)
+def test_member_that_has_restarted_or_was_not_seen_for_minutes_begins_anew(
+    minute: int, member_id: str, kept: int
+) -> None:
+    rates = {"a": member(after(2))}
+
+    (found,) = read(
+        rates, {"a": BEHIND}, [np.array([0, 1])], facts(minute, [10.0, 20.0]), member_id=member_id
     ).values()
-    (again,) = with_readings({"a": calm}, {"a": BEHIND}, [np.array([0, 1])], facts(3, [10.0, 20.0])).values()
 
-    assert calm.readings is not None
-    assert not calm.readings.marks
-    assert again.readings is not None
-    assert len(again.readings.rates) == 4
+    assert found.readings is not None
+    assert len(found.readings.rates) == kept
+
+
+def test_member_that_has_caught_up_and_one_that_has_left_have_no_readings() -> None:
+    rates = {"a": member(after(2)), "left": member(after(2))}
+
+    found = read(rates, {"a": CALM}, [np.array([0, 1])], facts(2, [10.0, 20.0]))
+
+    assert [one.readings for one in found.values()] == [None, None]
+
+
+def test_reading_over_a_rebalance_is_none() -> None:
+    rates = {"a": member(after(2))}
+
+    (found,) = read(
+        rates, {"a": BEHIND}, [np.array([0, 1])], facts(2, [10.0, 20.0]), changed_ms=NOW_MS + 3_600_000
+    ).values()
+
+    assert found.readings is not None
+    assert len(found.readings.rates) == 3
+    assert found.readings.marks != rates["a"].readings.marks  # type: ignore[union-attr]  # it has some
 
 
 def test_what_slows_most_members_at_once_is_no_reading() -> None:
@@ -82,24 +125,23 @@ def test_what_slows_most_members_at_once_is_no_reading() -> None:
 
     def found(behind: int) -> int:
         loads = {name: BEHIND if n < behind else CALM for n, name in enumerate(names)}
-        read = with_readings(rates, loads, held, facts(0, [10.0] * 8))
-        return sum(one.readings is not None for one in read.values())
+        found = with_readings(rates, loads, held, facts(0, [10.0] * 8), [("m", 0)] * 4)
+        return sum(one.readings is not None for one in found.values())
 
     assert [found(n) for n in (1, 2, 3, 4)] == [1, 2, 0, 0]
 
 
-def test_group_has_readings_of_eight_members_at_most_and_of_those_that_go_on_first() -> None:
+@pytest.mark.parametrize(("behind", "with_some"), [(8, 8), (9, 0)])
+def test_group_has_readings_of_eight_members_at_most(behind: int, with_some: int) -> None:
     names = [f"m{n:02}" for n in range(20)]
     held = [np.array([p, p + 1]) for p in range(0, 40, 2)]
-    rates = {name: member() for name in names}
+    loads = {name: BEHIND if n < behind else CALM for n, name in enumerate(names)}
 
-    for first in (0, 5, 10):
-        loads = {name: BEHIND if first <= n < first + 5 else CALM for n, name in enumerate(names)}
-        rates = with_readings(rates, loads, held, facts(first, [10.0] * 40))
-    everybody = with_readings(rates, dict.fromkeys(names, BEHIND), held, facts(11, [10.0] * 40))
+    found = with_readings(
+        {name: member() for name in names}, loads, held, facts(0, [10.0] * 40), [("m", 0)] * 20
+    )
 
-    assert [name for name, one in rates.items() if one.readings is not None] == names[7:15]
-    assert [name for name, one in everybody.items() if one.readings is not None] == names[7:15]
+    assert sum(one.readings is not None for one in found.values()) == with_some
 
 
 def told_of(cost: float) -> Readings:
@@ -107,19 +149,40 @@ def told_of(cost: float) -> Readings:
     others = 100 * np.random.default_rng(0).lognormal(0.0, 0.1, (20, 3))
     rows = np.column_stack([(1000 - others.sum(axis=1)) / cost, others])
     return Readings(
+        member_id="m",
         of=("t:0", "t:1", "t:2", "t:3"),
         rates=tuple(map(tuple, rows.tolist())),
         behind=((1, 0, 0, 0),) * 20,
         marks=((0, 0, 0),) * 4,
+        marks_of=("t:0", "t:1", "t:2", "t:3"),
     )
 
 
+def costs_after(
+    state: GroupState, rates: dict[str, MemberRate], *, hours: int = 0
+) -> dict[str, tuple[float, int]]:
+    return costs_told(state, rates, 4, now_ms=NOW_MS + hours * 3_600_000)
+
+
 def test_cost_is_remembered_for_six_hours_after_it_was_told_last() -> None:
-    found = costs_told({}, {"a": member(told_of(5.0))}, 4, now_ms=NOW_MS)
-    hours = [costs_told(found, {"a": member()}, 4, now_ms=NOW_MS + h * 3_600_000) for h in (1, 5, 6)]
+    found = costs_after(FRESH, {"a": member(told_of(5.0))})
+    state = replace(FRESH, costs=found)
 
     assert found == {"t:0": (pytest.approx(5, rel=0.1), NOW_MS)}
-    assert hours == [found, found, {}]
+    assert [costs_after(state, {"a": member()}, hours=hours) for hours in (-1, 1, 5, 6)] == [
+        {},
+        found,
+        found,
+        {},
+    ]
+
+
+def test_cost_is_not_told_again_by_what_was_read_before() -> None:
+    rates = {"a": member(told_of(5.0))}
+    state = replace(FRESH, costs={"t:0": (5.0, NOW_MS)}, rates=rates)
+
+    assert costs_after(state, dict(rates), hours=5) == state.costs
+    assert costs_after(state, dict(rates), hours=6) == {}
 
 
 def test_cost_that_readings_tell_counts_with_what_spells_say() -> None:
@@ -135,3 +198,43 @@ def test_readings_and_costs_survive_as_text() -> None:
     state = replace(FRESH, rates={"a": member(told_of(5.0))}, costs={"t:0": (5.0, NOW_MS)})
 
     assert from_json(to_json(state)) == state
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rates": [[1.0, 2.0, 3.0]]},
+        {"rates": [[1.0, 2.0, 3.0, float("nan")]] * 20},
+        {"rates": [[1.0, 2.0, 3.0, -4.0]] * 20},
+        {"rates": [["1", "2", "3", "4"]] * 20},
+        {"behind": [[1, 0, 0]] * 20},
+        {"marks": [[0, 0]] * 4},
+        {"marks": [[0, 0, 0]]},
+        {"of": ["t:0"]},
+    ],
+    ids=str,
+)
+def test_damaged_readings_are_not_read(change: dict[str, object]) -> None:
+    text = json.loads(to_json(replace(FRESH, rates={"a": member(told_of(5.0))})))
+    text["rates"]["a"]["readings"] |= change
+
+    assert from_json(json.dumps(text)).rates["a"].readings is None
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        {"t:0": [float("nan"), 1]},
+        {"t:0": [float("inf"), 1]},
+        {"t:0": [-5.0, 1]},
+        {"t": [5.0, 1]},
+        {"t:x": [5.0, 1]},
+    ],
+    ids=str,
+)
+def test_cost_that_cannot_be_is_not_read(costs: dict[str, object]) -> None:
+    assert from_json(json.dumps({"costs": costs, "hurts": 3})) == replace(FRESH, hurts=3)
+
+
+def test_state_whose_times_are_no_numbers_is_that_of_a_new_group() -> None:
+    assert from_json('{"costs": {"t:0": [2.0, 1e999]}}') == FRESH

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.kafka.positions import Position
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.values import Published
@@ -38,7 +39,8 @@ def test_what_is_due_each_interval_is_due_at_the_batch_nearest_to_it_whatever_mo
 
 
 HOUR_MS = 3_600_000
-READ_ON = Stamp(batch_id=4, at_ms=NOW_MS - 30_000, followed=((OFFSETS_TOPIC, 3),))
+KEY = (OFFSETS_TOPIC, 3)
+READ_ON = Stamp(batch_id=4, at_ms=NOW_MS - 30_000, positions={KEY: Position(9, at_end_ms=NOW_MS - 30_000)})
 
 
 def apart(*commits_ms: int | None, before: Stamp | None = READ_ON, **now: Any) -> str | None:
@@ -72,9 +74,22 @@ def test_commits_whose_time_shows_nothing_name_no_clock() -> None:
     ] == [None] * 5
     # Commits that wait to be read for the first time are as old as they are.
     assert apart(old_ms, before=None) is None
-    assert apart(old_ms, before=replace(READ_ON, followed=())) is None
-    assert apart(old_ms, before=replace(READ_ON, behind=(3,))) is None
-    assert apart(old_ms, reread=((OFFSETS_TOPIC, 3),)) is None
+    assert apart(old_ms, before=replace(READ_ON, positions=None)) is None
+    assert apart(old_ms, before=replace(READ_ON, reread=(KEY,))) is None
+    assert apart(old_ms, reread=(KEY,)) is None
+    # The batch before did not reach the end.
+    behind = {KEY: Position(9, at_end_ms=READ_ON.at_ms - 1)}
+    assert apart(old_ms, before=replace(READ_ON, positions=behind)) is None
+
+
+def test_clock_of_this_host_that_is_wrong_is_no_reason_to_name_another() -> None:
+    assert apart(NOW_MS + HOUR_MS, is_clock_behind=True) is None
+    assert apart(NOW_MS - HOUR_MS, before=replace(READ_ON, is_clock_behind=True)) is None
+
+
+@pytest.mark.parametrize("at_ms", [-1, 0])
+def test_commit_without_a_time_names_no_clock(at_ms: int) -> None:
+    assert apart(at_ms) is None
 
 
 def knowing(epoch: int) -> PlanMemory:
