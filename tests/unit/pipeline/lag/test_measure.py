@@ -110,6 +110,8 @@ def test_lag_is_known_again_when_a_cut_log_has_grown_past_the_commit_of_no_consu
     other = KNOWN | {"topic_id": "B", "topic_id_at": at(-10)}
 
     assert shown(lags([beyond], [KNOWN]), "lag", "raw_lag", "status") == [(60, 60, "OK")]
+    within = by_consumer | {"lag": 20, "raw_lag": 20}
+    assert shown(lags([within], [KNOWN]), "lag", "raw_lag", "status") == [(60, 60, "OK")]
     # It read other records, that the log has lost, and may read those that took their place.
     for raw_lag in (-10, 5):
         rows = lags([by_consumer | {"raw_lag": raw_lag}], [KNOWN])

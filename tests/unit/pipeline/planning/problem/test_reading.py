@@ -68,6 +68,17 @@ def test_each_decision_reads_from_the_commit_of_the_last_one_to_the_newest() -> 
     assert readings.behind == ((1, 1),) * 5
 
 
+def test_commits_that_are_farther_apart_than_decisions_are_read_once() -> None:
+    rates, counts = {"a": member()}, []
+    for minute in range(3):
+        rates = read(rates, {"a": BEHIND}, [np.array([0, 1])], facts(minute, [10.0, 20.0], every_s=90.0))
+        assert rates["a"].readings is not None
+        counts.append(len(rates["a"].readings.rates))
+
+    # The second decision sees some of what the first has read; the third, what followed that and its own.
+    assert counts == [1, 1, 3]
+
+
 def test_only_a_member_that_is_behind_has_readings() -> None:
     assert after(3, load=CALM) is None
 

@@ -81,3 +81,23 @@ def test_order_of_partitions_and_unit_of_time_do_not_matter(seed: int, order: li
     assert (other is None) == (found is None)
     if found is not None and other is not None:
         assert (order[other[0]], other[1]) == found
+
+
+def drifting(rng: np.random.Generator, readings: int, *, spread: float) -> Floats:
+    """Factors around 1, each close to the one before it (an AR(1) process with a correlation of 0.95)."""
+    shocks, at = rng.standard_normal(readings) * spread, np.zeros(readings)
+    for now in range(1, readings):
+        at[now] = 0.95 * at[now - 1] + shocks[now] * np.sqrt(1 - 0.95**2)
+    return np.exp(at)
+
+
+def test_speed_and_arrivals_that_drift_are_hardly_ever_taken_for_a_cost() -> None:
+    named = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        kept_up = np.column_stack([80 * drifting(rng, 40, spread=0.3) for _ in range(5)])
+        rest = SPEED * drifting(rng, 40, spread=0.1) - kept_up.sum(axis=1)
+        rates = np.column_stack([np.maximum(rest, 1.0), kept_up])
+        named += told(rates, np.tile(np.arange(6) == 0, (40, 1)), 6) is not None
+
+    assert named <= 6
