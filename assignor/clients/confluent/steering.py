@@ -151,6 +151,9 @@ class Steering:
         return None if plan is self.state.offered else PlanSeen(plan=plan)
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if self._reading.commits.is_leaving:
+            # A client that closes may still be given partitions, of which it reads none, and tells no generation.
+            return
         assigned = Assigned(
             member=consumer.memberid() or "",
             generation=generation_of(consumer.consumer_group_metadata()),

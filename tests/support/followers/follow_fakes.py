@@ -43,6 +43,7 @@ class FakeConsumer:
         self._position: dict[int, int] = {}
         self._listeners: dict[str, Callable[..., None]] = {}
         self._next: list[tuple[str, Sequence[int]]] = []
+        self._is_closing = False
 
     def subscribe(self, topics: list[str], **listeners: Callable[..., None]) -> None:
         self.calls.append(("subscribe", topics))
@@ -53,14 +54,17 @@ class FakeConsumer:
         self._next.append((what, partitions))
 
     def consume(self, number: int, _timeout_s: float) -> list[FakeMessage]:
-        while self._next:
-            what, partitions = self._next.pop(0)
-            self._listeners[what](self, [TopicPartition("t", p) for p in partitions])
+        self._call_back()
         while self._unanswered and self.answers_commits:
             self._on_commit(*self._unanswered.pop(0))
         fetched, self.fetched = self.fetched[:number], self.fetched[number:]
         self._position |= {m.partition(): m.offset() + 1 for m in fetched if m.error() is None}
         return fetched
+
+    def _call_back(self) -> None:
+        while self._next:
+            what, partitions = self._next.pop(0)
+            self._listeners[what](self, [TopicPartition("t", p) for p in partitions])
 
     def poll(self, timeout_s: float) -> FakeMessage | None:
         messages = self.consume(1, timeout_s)
@@ -73,6 +77,8 @@ class FakeConsumer:
         return "a"
 
     def consumer_group_metadata(self) -> bytes:
+        if self._is_closing:
+            raise RuntimeError("Consumer group metadata not available")
         return b"CGMDv2:" + struct.pack("=i", self.generation) + b"g\0a\0\1"
 
     def assign(self, partitions: list[TopicPartition]) -> None:
@@ -135,6 +141,9 @@ class FakeConsumer:
         self.calls.append(("credentials", (username, password)))
 
     def close(self) -> None:
+        """Callbacks that wait are called, as librdkafka does."""
+        self._is_closing = True
+        self._call_back()
         self.calls.append(("close", None))
 
 

@@ -56,3 +56,12 @@ def test_follower_is_closed_also_when_a_listener_fails(setup: Setup) -> None:
 
     assert ("close", None) in setup.calls()
     assert setup.topics.closed == 1
+
+
+def test_follower_that_is_given_partitions_as_it_closes_is_closed(setup: Setup) -> None:
+    setup.consumer.will("on_revoke", [0, 1])
+    setup.consumer.will("on_assign", [0, 2])
+
+    setup.follower.close()
+
+    assert setup.calls()[-1] == ("close", None)
