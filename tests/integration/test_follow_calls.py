@@ -121,3 +121,18 @@ def test_new_credentials_open_the_cluster_and_lagwises_topics(secured: Secured) 
 
         record(follower, "calls-sasl")
         wait_until(lambda: follower.poll(0.1) is None and follower._side.is_up, what="lagwise's topics")
+
+
+def test_error_of_a_listener_is_what_the_user_gets_also_if_c_code_raised_it(broker: EmbeddedBroker) -> None:
+    create_topics(broker.bootstrap_servers, {"calls-error": 1})
+    known: dict[str, int] = {}
+
+    with (
+        pytest.raises(KeyError, match="calls-error"),
+        Follower(
+            config(broker.bootstrap_servers, "calls-error"),
+            ["calls-error"],
+            on_gained=lambda partitions: known.pop(partitions[0].topic),
+        ) as follower,
+    ):
+        wait_until(lambda: follower.poll(0.2), what="the error of the listener")

@@ -170,6 +170,14 @@ class Steering:
 
     def _in_callback(self, event: Event) -> None:
         """Carry out what comes of it up to the next request, which waits until the callback has returned."""
+        try:
+            self._carry_out(event)
+        except BaseException:  # noqa: TRY203
+            # Up to Python 3.11 an error of C code is no object until somebody catches it, and the client raises a
+            # SystemError about its text in place of it.
+            raise
+
+    def _carry_out(self, event: Event) -> None:
         self._refuse_waiting_commit()
         self._is_looking = False
         # Nor may one that an earlier callback has left stand before what comes of this one.
