@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml deploy/constraints.txt
 run: setup ## run the job on an embedded broker with live, uneven traffic (Ctrl-C ends it)
 	@$(BIN)/lagwise demo $(ARGS)
 
-test: setup ## unit, property, oracle (Kafka's own code, all assignments tried), Spark and broker tests (about 40 minutes on 2 cores)
+test: setup ## unit, property, oracle (Kafka's own code, all assignments tried), Spark and broker tests (about 35 minutes on 2 cores)
 	@$(BIN)/python -m pytest tests/unit tests/property -q -n 2 --dist worksteal
 	@# Tests of one file share a job or a broker and tell its story in order.
 	@# What fails beside others and passes alone is printed, and does not end the run (tests/again.py).
