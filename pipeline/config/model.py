@@ -315,14 +315,11 @@ class ControlConfig(_Section):
     def _acks_topics_are_for_acks_alone(self) -> "ControlConfig":
         taken = {self.topic: "control.topic", self.commands_topic: "control.commands_topic"}
         for prefix, name in self.acks_topics.items():
+            where = f'acks_topics."{prefix}": {name}'
             if name in taken:
-                raise ValueError(
-                    f'acks_topics."{prefix}": {name} is {taken[name]} as well; choose another for acknowledgements'
-                )
+                raise ValueError(f"{where} is {taken[name]} as well; choose another for acknowledgements")
             if name.startswith("__"):
-                raise ValueError(
-                    f'acks_topics."{prefix}": {name} is an internal topic of Kafka; choose another'
-                )
+                raise ValueError(f"{where} is an internal topic of Kafka; choose another")
         return self
 
     @property

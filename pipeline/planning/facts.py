@@ -129,6 +129,11 @@ class PartitionFacts:
     unanswered: Sequence[str | None] = ()
     """Why the newest question about the log offsets had no answer, so that they are earlier ones; empty for none."""
 
+    @property
+    def newest_commit_ms(self) -> Floats:
+        """Time of the newest commit of each partition, by the coordinator's clock; nan without one."""
+        return self.observed_at_ms - self.commit_age_s * 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:

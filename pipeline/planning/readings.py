@@ -1,4 +1,4 @@
-"""What a member that is behind reads of each of its partitions, commit by commit: part of the memory of a group."""
+"""Records that a lagging member reads from each partition, commit by commit: part of a group's state."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ class Readings:
     """Readings of one member, the newest last, since it was given a partition last."""
 
     member_id: str
-    """Of the member that has read them."""
+    """Id of the member that read them."""
     of: tuple[str, ...]
     """Partitions (`state.partition_key`) that it held at the first reading; it has been given no other since."""
     rates: tuple[tuple[float, ...], ...] = ()
@@ -26,7 +26,7 @@ class Readings:
 
     @property
     def is_sound(self) -> bool:
-        """Whether rows and columns are as described: what was damaged in its table is not read."""
+        """Whether rows and columns match their descriptions; the state drops readings that do not."""
         places = len(self.of)
         return (
             len(self.rates) == len(self.behind)

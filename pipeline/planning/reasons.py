@@ -226,12 +226,9 @@ def guard_improvement(least: float) -> str:
 
 def guard_cooldown(left_ms: int, length_ms: int, unclear: int) -> str:
     """The last plan is young, or plans in a row had no clear effect."""
-    if unclear:
-        return (
-            f"cooldown: {_s(left_ms)} remain, longer than {_s(length_ms)} since it is unclear whether the last "
-            f"{unclear} plans helped"
-        )
-    return f"cooldown: {_s(left_ms)} of the {_s(length_ms)} after the last plan remain"
+    longer = f"longer than {_s(length_ms)} since it is unclear whether the last {unclear} plans helped"
+    rest = f"remain, {longer}" if unclear else f"of the {_s(length_ms)} after the last plan remain"
+    return f"cooldown: {_s(left_ms)} {rest}"
 
 
 def guard_headroom(lost: float) -> str:

@@ -59,7 +59,7 @@ class MemberRate:
     still_since_ms: int = 0
     """Since when it has been seen to stand still; 0 while it reads."""
     readings: Readings | None = None
-    """What it has read of each partition while it was behind."""
+    """Its reads from each partition while it lagged; None while it keeps up."""
     seen_at_ms: int
     """When it was last a member."""
 

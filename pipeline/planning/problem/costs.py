@@ -8,7 +8,7 @@ without it, what is common to both is the partition's and the rest is the member
 
 is fitted to the newest spells of all members, with costs drawn towards 1 and speeds towards that of the group
 (Gauss-Newton on the penalised least squares, a two-factor model with shrinkage as in Gelman and Hill, Data Analysis
-Using Regression and Multilevel/Hierarchical Models (2007), ch. 12). Costs below `_WORTH_SAYING` count as 1.
+Using Regression and Multilevel/Hierarchical Models (2007), ch. 12). Costs below `WORTH_SAYING` count as 1.
 
 Example: m shows 444/s with p among four equal partitions, and 1,000/s without; n shows 500/s with p among five. p costs
 6 times what others cost.
@@ -30,7 +30,7 @@ _COST_SPREAD = 0.8
 _SPEED_SPREAD = 0.7
 """The same of members' speeds."""
 _MOST_COST = 50.0
-_WORTH_SAYING = 2.0
+WORTH_SAYING = 2.0
 _CLEARLY_SLOWER = float(np.log(0.8))
 _MEMBERS = 2
 """Slowness that only one member has shown is that member's."""
@@ -67,7 +67,7 @@ def costs(shown: Sequence[Shown], n_partitions: int) -> Floats:
         return found
     logs = _fitted(speeds, members, shares[:, tried], shares.sum(axis=1))
     cost = np.minimum(np.exp(logs), _MOST_COST)
-    found[tried] = np.where(cost >= _WORTH_SAYING, cost, 1.0)
+    found[tried] = np.where(cost >= WORTH_SAYING, cost, 1.0)
     return found
 
 

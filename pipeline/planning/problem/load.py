@@ -204,7 +204,7 @@ def _shown(
 
 def _newest_commit_ms(partitions: PartitionFacts, own: Int64s, sums: _Sums) -> Int64s:
     """N entries: see `Load.committed_ms`."""
-    at_ms = partitions.observed_at_ms[own] - partitions.commit_age_s[own] * 1000
+    at_ms = partitions.newest_commit_ms[own]
     return np.rint(np.fmax(sums.largest(at_ms), 0.0)).astype(np.int64)
 
 

@@ -78,7 +78,7 @@ def measured(group: Group, partitions: PartitionFacts, backlog: Int64s) -> Measu
         arriving=np.fmax(partitions.arrival_rate, 0.0),
         backlog=backlog,
         lag_at_commit=np.where(known, partitions.lag_at_commit, np.nan),
-        committed_ms=partitions.observed_at_ms - partitions.commit_age_s * 1000,
+        committed_ms=partitions.newest_commit_ms,
         commit_rate=partitions.commit_rate,
         is_late=waited_s(partitions) > due_s(partitions),
     )

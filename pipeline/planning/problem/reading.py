@@ -27,17 +27,17 @@ from pipeline.planning.state import GroupState, MemberRate, partition_key
 _KEPT = 40
 """Readings: of about 20 minutes at the defaults."""
 _MOST_PARTITIONS = 32
-"""Of a member: among more, one partition is too small a share to tell its cost."""
+"""Largest number of partitions of a member with readings: among more, the share of one is too small to show a cost."""
 _MOST_MEMBERS = 8
-"""Of a group that are behind: its state, which each decision reads and writes, stays below about 100 kB."""
+"""Largest number of lagging members with readings: the state, which each decision reads and writes, stays below 100 kB."""
 _BEHIND_S = 20.0
 """Seconds of reading that a member is behind in a partition that takes all that its speed leaves."""
 _LEAST_SPAN_S = 20.0
 _LONGEST_SPAN_S = 90.0
 _SAME_S = 1.0
-"""Times went through seconds."""
+"""Tolerance for times that were converted to seconds and back."""
 _TOLD_FOR_MS = 6 * 3_600_000
-"""As long as what members have shown counts (`capacity`)."""
+"""Half-life of the trust in a member's speed (`capacity`): an older cost may have changed as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,7 +50,7 @@ class _Reading:
 
     @property
     def is_evidence(self) -> bool:
-        """Whether the member was behind all the time."""
+        """Whether the member lagged throughout the reading."""
         drained = float(self.rate.sum())
         return bool((self.rate >= 0).all()) and float(self.least_lag.sum()) > BACKLOG_S * drained > 0
 
@@ -125,8 +125,7 @@ def _continued(
         new = [*between, now.reading]
     if now.begun_ms.min() >= changed_ms:
         # Otherwise it read nothing for a while, as the group rebalanced.
-        place = {key: at for at, key in enumerate(known.of)}
-        at = np.array([place[key] for key in keys], np.int64)
+        at = _places(keys, known.of)
         for one in filter(attrgetter("is_evidence"), new):
             known = _with_row(known, one, at)
     return replace(known, marks=now.marks(), marks_of=keys)
@@ -136,8 +135,13 @@ def _marks(known: Readings | None, keys: tuple[str, ...], member_id: str) -> Flo
     """A row for each key; None where readings do not go on, since the member is another one or holds more."""
     if known is None or known.member_id != member_id or not set(keys) <= set(known.marks_of):
         return None
-    place = {key: at for at, key in enumerate(known.marks_of)}
-    return np.array([known.marks[place[key]] for key in keys], np.float64)
+    return np.array(known.marks, np.float64)[_places(keys, known.marks_of)]
+
+
+def _places(keys: tuple[str, ...], among: tuple[str, ...]) -> Int64s:
+    """Index of each key in the other tuple."""
+    place = {key: at for at, key in enumerate(among)}
+    return np.array([place[key] for key in keys], np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -160,7 +164,7 @@ class _Commits:
         least, lag = partitions.least_lag[own], partitions.lag_at_commit[own]
         if np.isnan(rate).any() or (least == UNKNOWN).any() or (lag == UNKNOWN).any():
             return None
-        newest_ms = partitions.observed_at_ms[own] - partitions.commit_age_s[own] * 1000
+        newest_ms = partitions.newest_commit_ms[own]
         committed = partitions.committed[own]
         return cls(
             reading=_Reading(rate=rate, least_lag=least),
@@ -172,7 +176,7 @@ class _Commits:
         )
 
     def overlaps(self, marks: Floats) -> bool:
-        """Whether some of the reading of this decision is behind the marks: has been read already."""
+        """Whether this reading begins before the marks, so that a previous reading has counted part of it."""
         is_ahead = (marks[:, 1] > self.newest_ms + _SAME_S * 1000).any()
         return not is_ahead and bool((self.begun_ms < marks[:, 1] - _SAME_S * 1000).any())
 

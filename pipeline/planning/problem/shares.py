@@ -1,4 +1,4 @@
-"""What a record costs, told before anything moves: by what its owner reads while it is behind.
+"""Cost of a partition's records, learned before it moves from what its owner reads while it is behind.
 
 A member that is behind spends all its time, so the work that it does in a second is the same from reading to reading:
 
@@ -25,6 +25,7 @@ import math
 import numpy as np
 
 from assignor.model.arrays import Bools, Floats
+from pipeline.planning.problem.costs import WORTH_SAYING
 
 LEAST_READINGS = 6
 _COSTS: Floats = np.exp(np.linspace(0.0, math.log(30.0), 35))
@@ -33,7 +34,6 @@ _NOISE = 0.01
 """Least standard deviation of what a member reads, over the mean: what commits and clocks show is no more exact."""
 _SIGNIFICANCE = 1e-4
 """Chance to find a cost where there is none, in one group and once."""
-_WORTH_SAYING = 2.0
 _SURELY = (1.3, 25.0)
 """The cost is at least the first, and at most the second: one without an upper bound fits anything."""
 _BOUND = 4.0
@@ -63,14 +63,14 @@ def told(rates: Floats, behind: Bools, n_tests: int) -> tuple[int, float] | None
     best, second = np.argsort(least, kind="stable")[:2].tolist()
     at = int(errors[best].argmin())
     variance, exact = float(least[best]) / (n - 2), (_NOISE * float(total.mean())) ** 2
-    # What commits and clocks make of exact readings is no drift.
+    # Below the precision of commits and clocks, a correlation shows no drift.
     inflation = _inflation(left[best, at]) if variance > exact else 1.0
     variance = max(variance, exact) * inflation
     above = (errors - least[best]) / variance
     cost = float(_COSTS[at])
     fits = _COSTS[above[best] <= _BOUND]
     is_told = (
-        cost >= _WORTH_SAYING
+        cost >= WORTH_SAYING
         and _SURELY[0] <= float(fits[0])
         and float(fits[-1]) <= _SURELY[1]
         and float(above[second].min()) >= _LEAD
@@ -80,7 +80,7 @@ def told(rates: Floats, behind: Bools, n_tests: int) -> tuple[int, float] | None
 
 
 def _left(rates: Floats, behind: Bools, total: Floats) -> Floats:
-    """What the total is off its prediction: for each partition, each cost of its records, and each reading.
+    """Residuals of the predicted total, by partition, cost of its records, and reading.
 
     With speed B and kept-up records z, the total is B - (k - 1) * rate(p) where p keeps up, and z + (B - z) / d
     with d = 1 + (k - 1) * (share of p in the rest) where it does not. B is the one that fits best.

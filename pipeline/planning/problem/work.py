@@ -39,7 +39,7 @@ def record_costs(
 
 
 def _learned(rates: Sequence[MemberRate], topics: Topics, arriving: Floats) -> Floats | None:
-    """What spells say (`costs`)."""
+    """Costs learned from members' spells (`costs`); None if all cost the same."""
     if sum(len(rate.spells) for rate in rates) < LEAST_SPELLS or not any(rate.spells[1:] for rate in rates):
         return None
     shown = [

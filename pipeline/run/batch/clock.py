@@ -65,7 +65,7 @@ def why_apart(commits: pa.Table, stamp: Stamp, before: Stamp | None) -> str | No
     """Return why a coordinator's clock, which dates commits, and this host's are apart; None if no commit shows it.
 
     Whatever is read of a partition that was read to its end before was written since. While this host's clock is known
-    to be wrong, nothing is said of others.
+    to be wrong, it proves nothing about others.
 
     Args:
         commits: Commits of the batch, as decoded rows.

@@ -18,8 +18,6 @@ _ROUNDING = 1e-8
 """Share of what a member drains in the time; more than `CostModel` rounds spare capacity up by."""
 _MOST_ADDED = 2
 """Moves that an improvement adds at most: two partitions change their members."""
-_NEVER = 50
-"""Stands for more moves than that, also when two are added up in eight bits."""
 # Members and partitions that are considered: the work of a step is their product.
 _NEIGHBOURS = 16
 _CHAIN_GIVEN = 8
@@ -148,7 +146,7 @@ class Neighbourhood:
         if cost_s[at] == np.inf:
             return None
         if not is_move[at]:
-            # Of equal cost a move comes first.
+            # A move comes before a swap of the same cost.
             at = next(iter(np.nonzero(is_move & (cost_s == cost_s[at]))[0].tolist()), at)
         there = Transfer(int(given[at]), self._slow, int(near[at]))
         in_turn = () if is_move[at] else (Transfer(int(back[at]), int(near[at]), self._slow),)
@@ -217,7 +215,7 @@ class Neighbourhood:
         return -float(self._room[self._slow])
 
     def _fits(self, given: Int64s, members: Int64s, gained: Floats, more: Int8s) -> Bools:
-        """Whether the members may read what they are given and can take the weight, and the moves are in the budget."""
+        """Whether each member may read its partition and has room for the weight, within the budget of moves."""
         fits: Bools = (gained < self._room[members]) & (more <= self._budget)
         if self._may_read is not None:
             fits &= self._may_read[self._problem.set_of[given][:, None], members]
