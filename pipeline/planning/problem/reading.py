@@ -29,7 +29,7 @@ _KEPT = 40
 _MOST_PARTITIONS = 32
 """Largest number of partitions of a member with readings: among more, the share of one is too small to show a cost."""
 _MOST_MEMBERS = 8
-"""Largest number of lagging members with readings: the state, which each decision reads and writes, stays below 100 kB."""
+"""Largest number of lagging members with readings: it keeps the state that each decision reads below about 100 kB."""
 _BEHIND_S = 20.0
 """Seconds of reading that a member is behind in a partition that takes all that its speed leaves."""
 _LEAST_SPAN_S = 20.0
