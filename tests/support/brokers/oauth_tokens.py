@@ -5,6 +5,7 @@ Its configuration (`sasl.oauthbearer.config`) is a folder; `calls` in it gets a 
 
 import base64
 import json
+import math
 import os
 import time
 from pathlib import Path
@@ -42,8 +43,12 @@ def token(config: str) -> tuple[str, float]:
 
 
 def unsecured_jws(issued_s: float, expires_s: float) -> str:
-    """What Kafka's validator of unsecured tokens takes."""
-    claims = {"sub": "lagwise", "iat": min(issued_s, expires_s - 1), "exp": expires_s}
+    """What Kafka's validator of unsecured tokens takes.
+
+    Issuers give whole seconds. With fractions, a broker that looks within the same millisecond refuses the token as
+    issued in the future, as its own clock counts whole milliseconds.
+    """
+    claims = {"sub": "lagwise", "iat": math.floor(min(issued_s, expires_s - 1)), "exp": expires_s}
     return f"{_part({'alg': 'none'})}.{_part(claims)}."
 
 
