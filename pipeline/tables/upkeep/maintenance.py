@@ -65,7 +65,7 @@ _TIME_COLUMN = {"lag_history": "date", "recommendations": "created_at", "quarant
 
 _FILE_BYTES = 32 * 2**20
 """Maximum size of a compacted file: delta-rs writes 33 MB a second on one core, and a slice that has to rewrite a file
-that is nearly full and what came since takes a second or two (`deploy/docs/performance.md`, Upkeep)."""
+that is nearly full and what came since takes a second or two (`deploy/docs/performance.md`, Maintenance)."""
 _MOST_S = 2.0
 _MAY_TAKE = 2.0
 """Factor on how long it took last time, for a busy machine."""
