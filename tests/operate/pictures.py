@@ -3,6 +3,7 @@
 import json
 import signal
 import tempfile
+import time
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -18,6 +19,8 @@ from tests.support.waiting import wait_until
 
 _DOCS = Path(__file__).parents[2] / "deploy" / "docs"
 _COLOURS, _MOST_BYTES = 128, 150_000
+_RUNS_S = 900.0
+"""So that the last hour has a curve, and plans have had their effect."""
 
 
 class _Picture(NamedTuple):
@@ -51,6 +54,7 @@ def _take(chromium: Browser, url: str, picture: _Picture, theme: Theme) -> None:
 
 
 def _main() -> None:
+    shows_s = time.monotonic() + _RUNS_S
     with tempfile.TemporaryDirectory() as place, started_demo(Path(place)) as demo:
         try:
             said = lines_until(demo, "shipping: publish")
@@ -60,7 +64,8 @@ def _main() -> None:
                 found = json.loads(get(f"{url}/api/v1/groups/shipping").text)
                 return "open" in (found["group"]["plan"] or {}).get("states", ())
 
-            wait_until(has_open_plan, what="an open plan to show")
+            wait_until(lambda: time.monotonic() > shows_s, what="a curve to show", within_s=2 * _RUNS_S)
+            wait_until(has_open_plan, what="an open plan to show", within_s=_RUNS_S)
             with browser() as chromium:
                 for picture in _PICTURES:
                     for theme in get_args(Theme):
