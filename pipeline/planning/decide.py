@@ -33,6 +33,7 @@ from pipeline.planning.life.next_state import (
     on_judged,
     on_observed,
     on_orders,
+    on_pause,
     on_published,
     on_resent,
 )
@@ -69,6 +70,7 @@ def deciding(
         now_ms: Time of the decision, ms since the epoch.
     """
     rules = rules_of(facts, rules)
+    state = on_pause(state, unseen_ms=rules.unseen_ms, now_ms=now_ms)
     state = on_orders(seen(state, facts, now_ms=now_ms), facts.orders)
     paused = paused_reason(facts)
     if paused is not None:

@@ -160,6 +160,8 @@ class Rules:
     """Largest control record."""
     half_life_ms: int
     """Half-life of the moving averages that rates are (`rates.half_life_s`)."""
+    unseen_ms: int
+    """After a longer pause between two decisions, nothing counts as having lasted since the first."""
     guards: Guards
     least_epoch: int
     """No plan is sent under a lower one (`values.next_epoch`)."""

@@ -25,7 +25,7 @@ from pipeline.planning.problem.evidence import Evidence, EvidenceAsked, evidence
 from pipeline.planning.rows.facts_of_rows import group_facts
 from pipeline.planning.rows.partitions import GroupPartitions
 from pipeline.planning.rows.row_of_decision import to_row
-from pipeline.planning.state import GroupState, from_json
+from pipeline.planning.state import UNSEEN_MS, GroupState, from_json
 from pipeline.planning.values import Decision, Verdict
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PLAN_STATE
@@ -44,6 +44,8 @@ _RATES = t.ArrayType(
 _LATER = {"cluster", "recorded_at"}
 _TOGETHER = 256
 """Groups whose evidence is looked at together: with more of them there is nothing to gain, and arrays grow."""
+_MISSED = 3
+"""Evaluations may come this many intervals apart and still be in a row: the driver restarts, groups wait their turn."""
 _NO_GROUP: Mapping[str, Any] = dict.fromkeys(
     (
         "group_type",
@@ -259,6 +261,7 @@ def _rules(group_id: str, settings: PlanSettings) -> Rules:
         valid_for_ms=config.valid_for_s * 1000,
         max_record_bytes=settings.max_record_bytes,
         half_life_ms=settings.half_life_ms,
+        unseen_ms=max(UNSEEN_MS, _MISSED * config.interval_s * 1000),
         guards=guard_limits(own.guards),
         least_epoch=settings.least_epoch,
         migration=settings.migration,

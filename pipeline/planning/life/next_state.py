@@ -60,6 +60,20 @@ def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
     )
 
 
+def on_pause(state: GroupState, *, unseen_ms: int, now_ms: int) -> GroupState:
+    """The state without confirmations and outages that began before a pause between decisions.
+
+    Nobody has seen whether the group needed a plan, or a member stood still, for all of that time.
+    """
+    if now_ms - state.behind_seen_ms <= unseen_ms:
+        return state
+    rates = {
+        name: replace(rate, still_since_ms=0) if rate.still_since_ms else rate
+        for name, rate in state.rates.items()
+    }
+    return replace(state, base_hash=None, confirmations=0, rates=rates)
+
+
 def on_confirmed(state: GroupState, base_hash: str | None) -> GroupState:
     """Return the state after an evaluation; `base_hash` is that of a group that needs a plan, None if it needs none."""
     if base_hash is None:
