@@ -89,7 +89,7 @@ def deciding(
             rules=rules,
             group=group,
             beliefs=problem.beliefs,
-            seen=measured(group, partitions, problem.backlog),
+            seen=measured(group, partitions, problem.backlog, old),
             standing=problem.standing,
             resumed=problem.resumed,
             cost=problem.cost,

@@ -84,12 +84,14 @@ def old_offsets(facts: GroupFacts, partitions: PartitionFacts, rules: Rules, *, 
     """P entries: are the partition's log offsets old, because its brokers do not answer; those of most are fresh.
 
     Raises:
-        AbstainError: Offsets are not known, or old for more than a quarter of the partitions; the message names a
-            partition and what is wrong with it.
+        AbstainError: Offsets are not known, or old for more than a quarter of the partitions, or for one in which the
+            group has read on since; the message names a partition and what is wrong with it.
     """
     old = _unanswered(partitions) | _stale(partitions, rules, now_ms=now_ms)
     reason = _why_unlisted(facts, partitions) or _why_not_known(partitions)
-    if reason is None and int(old.sum()) > _MOST_OLD * len(old):
+    # Only lagwise cannot ask its leader: the last known lag, 0, would make its owner look idle.
+    has_read_on = old & (partitions.committed > partitions.log_end)
+    if reason is None and (has_read_on.any() or int(old.sum()) > _MOST_OLD * len(old)):
         reason = why_old(partitions, rules, now_ms=now_ms)
     if reason is not None:
         raise AbstainError(reason)

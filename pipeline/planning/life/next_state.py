@@ -109,7 +109,9 @@ def on_observed(
 
 def _calm(state: GroupState, seen: Measured, *, now_ms: int) -> GroupState:
     """Return the state with the time since which nothing curable has been behind; unobserved time does not count."""
-    if float(seen.curable_backlog().sum()) > clock_error_records(float(seen.arriving.sum())):
+    if seen.is_old.any() or float(seen.curable_backlog().sum()) > clock_error_records(
+        float(seen.arriving.sum())
+    ):
         return replace(state, calm_since_ms=0, calm_at_ms=now_ms)
     is_known = state.calm_since_ms > 0 and now_ms - state.calm_at_ms <= UNSEEN_MS
     return replace(state, calm_since_ms=state.calm_since_ms if is_known else now_ms, calm_at_ms=now_ms)
@@ -268,7 +270,9 @@ def _drained(plan: PlanState, seen: Measured, *, now_ms: int) -> PlanState:
     if plan.drains is not None:
         of, before = left_of(seen.group.topics, plan.drains), plan.drains_lag
     left = float(seen.backlog[of].sum())
-    if left > max(_LEFT * before, float(clock_error_records(float(seen.arriving[of].sum())))):
+    if seen.is_old[of].any() or left > max(
+        _LEFT * before, float(clock_error_records(float(seen.arriving[of].sum())))
+    ):
         return plan
     return replace(plan, drained_s=(now_ms - plan.published_at_ms) / 1000)
 

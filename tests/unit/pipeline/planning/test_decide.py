@@ -290,6 +290,20 @@ def test_partition_without_a_leader_stays_and_its_last_known_lag_is_load_of_its_
         assert "they stay with their owners" in (decision.reason or "")
 
 
+def test_partition_in_which_the_group_reads_on_without_an_answer_to_lagwise_is_no_idle_one() -> None:
+    """Only lagwise cannot reach the broker: b's lag, shown as 0, is unknown."""
+    asked = replace(
+        partitions([400_000, 400_000, 400_000, -1]),
+        drain_rate=np.full(4, 100.0),
+        unanswered=[None, None, None, "broker 2 (b:9092) does not answer"],
+    )
+
+    decision = decided(group(LATE), asked, rules=replace(RULES, strategy="lag-sticky"))
+
+    assert decision.decided == "abstain"
+    assert decision.reason == "no broker returned the log offsets of t-3: broker 2 (b:9092) does not answer"
+
+
 def test_partition_without_a_leader_is_not_moved_off_a_late_member() -> None:
     sticky = replace(RULES, strategy="lag-sticky")
     asked = replace(

@@ -49,7 +49,7 @@ def case_of(
         rules=RULES,
         group=problem.group,
         beliefs={},
-        seen=measured(problem.group, lags, problem.backlog),
+        seen=measured(problem.group, lags, problem.backlog, free),
         standing=frozenset(),
         resumed=frozenset(),
         cost=None,
