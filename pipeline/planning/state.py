@@ -333,7 +333,7 @@ def from_json(text: str | None) -> GroupState:
         if not math.isfinite(kept.get("move_price_s", 0.0)):
             return FRESH
         return GroupState(**kept, moved_at_ms=moved, rates=rates, plan=_plan(plan), waiting=_waiting(waiting))
-    except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError):
+    except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError, RecursionError):
         return FRESH
 
 

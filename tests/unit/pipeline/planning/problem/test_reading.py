@@ -247,5 +247,9 @@ def test_cost_that_cannot_be_is_not_read(costs: dict[str, object]) -> None:
     assert from_json(json.dumps({"costs": costs, "hurts": 3})) == replace(FRESH, hurts=3)
 
 
+def test_state_that_is_nested_too_deeply_is_that_of_a_new_group() -> None:
+    assert from_json("[" * 100_000 + "]" * 100_000) == FRESH
+
+
 def test_state_whose_times_are_no_numbers_is_that_of_a_new_group() -> None:
     assert from_json('{"costs": {"t:0": [2.0, 1e999]}}') == FRESH
