@@ -151,6 +151,8 @@ class PlanState:
     """Moves that were made at that publication."""
     drained_s: float | None = None
     """Seconds from the first publication until the backlog that it set out to drain was gone; None while it is not."""
+    is_unseen: bool = False
+    """Decisions paused before that backlog was gone, so how long it took is unknown."""
     migration: Migration = "unknown"
     """As in its newest publication."""
     approved_by: str | None = None
@@ -386,11 +388,9 @@ def _witness(values: dict[str, Any]) -> Witness:
 
 
 def _waiting(values: dict[str, Any] | None) -> WaitingPlan | None:
-    return (
-        WaitingPlan(**_known(WaitingPlan, {**values, "remarks": tuple(values["remarks"])}))
-        if values
-        else None
-    )
+    if not values:
+        return None
+    return WaitingPlan(**_known(WaitingPlan, {**values, "remarks": tuple(values["remarks"])}))
 
 
 def _known(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:

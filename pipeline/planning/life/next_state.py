@@ -63,7 +63,8 @@ def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
 def on_pause(state: GroupState, *, unseen_ms: int, now_ms: int) -> GroupState:
     """The state without confirmations and outages that began before a pause between decisions.
 
-    Nobody has seen whether the group needed a plan, or a member stood still, for all of that time.
+    Nobody has seen whether the group needed a plan, or a member stood still, for all of that time, and when a backlog
+    was gone.
     """
     if now_ms - state.behind_seen_ms <= unseen_ms:
         return state
@@ -71,7 +72,8 @@ def on_pause(state: GroupState, *, unseen_ms: int, now_ms: int) -> GroupState:
         name: replace(rate, still_since_ms=0) if rate.still_since_ms else rate
         for name, rate in state.rates.items()
     }
-    return replace(state, base_hash=None, confirmations=0, rates=rates)
+    plan = replace(state.plan, is_unseen=state.plan.drained_s is None) if state.plan is not None else None
+    return replace(state, base_hash=None, confirmations=0, rates=rates, plan=plan)
 
 
 def on_confirmed(state: GroupState, base_hash: str | None) -> GroupState:
@@ -264,7 +266,7 @@ def _drained(plan: PlanState, seen: Measured, *, now_ms: int) -> PlanState:
 
     A plan that was not applied has drained nothing.
     """
-    if plan.drained_s is not None or plan.status != "applied":
+    if plan.drained_s is not None or plan.is_unseen or plan.status != "applied":
         return plan
     of, before = np.arange(seen.group.n_partitions), plan.lag
     if plan.drains is not None:
