@@ -129,6 +129,18 @@ def test_reading_over_a_rebalance_is_none() -> None:
     assert found.readings.marks != rates["a"].readings.marks  # type: ignore[union-attr]  # it has some
 
 
+@pytest.mark.parametrize(("log_start", "kept"), [(600, 5), (601, 1)])
+def test_records_that_were_deleted_between_two_decisions_are_no_reading(log_start: int, kept: int) -> None:
+    """At the edge of retention a member skips some again and again, as if it read them at once."""
+    rates = {"a": member(after(2))}
+    now = replace(facts(2, [10.0, 20.0]), log_start=np.array([log_start, 0]))
+
+    readings = read(rates, {"a": BEHIND}, [np.array([0, 1])], now)["a"].readings
+
+    assert readings is not None
+    assert len(readings.rates) == kept
+
+
 def test_what_slows_most_members_at_once_is_no_reading() -> None:
     names = ("a", "b", "c", "d")
     held = [np.array([p, p + 1]) for p in (0, 2, 4, 6)]
