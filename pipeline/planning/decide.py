@@ -272,7 +272,7 @@ def _is_pinned(case: Case, progress: PlanProgress | None) -> bool:
 
 def _returned(case: Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
     """Bring the group back to the target that its members have taken, if by its own figures that helps, or plan."""
-    if not plan.is_restored:
+    if not plan.is_restored or plan.is_unseen:
         return _planned(case, state)
     better = gain(case.group, case.group.owner, progress.target.member)
     if better > 0 or (better == 0 and case.rules.guards.min_improvement == 0):

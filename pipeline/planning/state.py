@@ -152,7 +152,7 @@ class PlanState:
     drained_s: float | None = None
     """Seconds from the first publication until the backlog that it set out to drain was gone; None while it is not."""
     is_unseen: bool = False
-    """Decisions paused before that backlog was gone, so how long it took is unknown."""
+    """Decisions paused since its first publication: what it did meanwhile, and whether it helps now, is unknown."""
     migration: Migration = "unknown"
     """As in its newest publication."""
     approved_by: str | None = None

@@ -63,8 +63,8 @@ def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
 def on_pause(state: GroupState, *, unseen_ms: int, now_ms: int) -> GroupState:
     """The state without confirmations and outages that began before a pause between decisions.
 
-    Nobody has seen whether the group needed a plan, or a member stood still, for all of that time, and when a backlog
-    was gone.
+    Nobody has seen whether the group needed a plan, or a member stood still, for all of that time, and what its plan
+    did.
     """
     if now_ms - state.behind_seen_ms <= unseen_ms:
         return state
@@ -72,7 +72,7 @@ def on_pause(state: GroupState, *, unseen_ms: int, now_ms: int) -> GroupState:
         name: replace(rate, still_since_ms=0) if rate.still_since_ms else rate
         for name, rate in state.rates.items()
     }
-    plan = replace(state.plan, is_unseen=state.plan.drained_s is None) if state.plan is not None else None
+    plan = replace(state.plan, is_unseen=True) if state.plan is not None else None
     return replace(state, base_hash=None, confirmations=0, rates=rates, plan=plan)
 
 
