@@ -124,6 +124,8 @@ class PartitionFacts:
     """Least lag at a commit between the two."""
     incomparable: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     """The commit was made in another topic of the same name, or is beyond the log end; empty for none."""
+    commit_ahead_s: Floats = field(default_factory=lambda: np.zeros(0))
+    """Seconds by which the newest commit is later than `observed_at_ms`, 0 for an earlier one; empty for none."""
     topics: Topics | None = None
     """These topics as the assignor takes them, if somebody has them already; of all their partitions."""
     unanswered: Sequence[str | None] = ()

@@ -44,7 +44,7 @@ def seen(
     columns = [
         name
         for name in PartitionFacts.__slots__
-        if isinstance(getattr(silent, name), np.ndarray) and name != "incomparable"
+        if isinstance(getattr(silent, name), np.ndarray) and name not in {"incomparable", "commit_ahead_s"}
     ]
     chosen = {name: np.where(OF_A, getattr(silent, name), getattr(all_commit, name)) for name in columns}
     return replace(all_commit, **chosen)
