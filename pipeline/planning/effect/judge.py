@@ -75,7 +75,7 @@ def _verdict(plan: PlanState, seen: Measured, *, now_ms: int) -> tuple[Effect, s
 
 def _benefit(plan: PlanState, seen: Measured, watched: Sequence[Witness]) -> tuple[Effect, str] | None:
     """The effect of a plan that hurt nobody; None until it shows in the commits of all watched members."""
-    if not watched or any(len(one.lags) != COMMITS for one in watched) or seen.is_old.any():
+    if not watched or any(len(one.lags) != COMMITS for one in watched):
         return None
     if plan.is_needless and not any(one.kept_up and one.lags[-1] > level(one) for one in watched):
         return "cannot tell", reasons.NOBODY_WAS_BEHIND

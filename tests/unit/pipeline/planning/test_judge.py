@@ -114,15 +114,6 @@ def test_plan_helped_if_nobody_loses_ground_and_the_group_is_less_behind() -> No
     assert group.state.hurts == 1
 
 
-def test_plan_is_not_known_to_have_helped_while_log_ends_are_old() -> None:
-    group = applied()
-    group.unanswered = (2,)
-    assert effect(under_it(group, 600, 400, 200, 10, of_a=100)) is None
-
-    group.unanswered = ()
-    assert effect(under_it(group, 10, of_a=100)) == "helped"
-
-
 def test_what_nobody_saw_within_half_an_hour_cannot_be_told() -> None:
     group = applied()
     group.state = replace(group.state, cooldown_until_ms=group.now_ms + 3_600_000)
