@@ -180,7 +180,13 @@ def _is_of_cut_log(batch: pa.RecordBatch) -> Bools:
     old = batch["old"]
     # Both have the same causes to be unknown, but for this one.
     was_beyond = is_set(field(old, "raw_lag")) & ~is_set(field(old, "lag"))
-    is_of_cut_log: Bools = was_beyond & is_set(batch["leader_epoch"]) & ~bools(batch["has_new_commit"])
+    # A commit that is read again is no other one. One that a coordinator has reported has the position before it.
+    is_same = bools(pc.equal(batch["commit_position"], field(old, "commit_position"))) & bools(
+        pc.equal(batch["committed_offset"], field(old, "committed_offset"))
+    )
+    is_of_cut_log: Bools = (
+        was_beyond & is_set(batch["leader_epoch"]) & (is_same | ~bools(batch["has_new_commit"]))
+    )
     return is_of_cut_log
 
 

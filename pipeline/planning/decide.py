@@ -33,6 +33,7 @@ from pipeline.planning.life.next_state import (
     on_judged,
     on_observed,
     on_orders,
+    on_pause,
     on_published,
     on_resent,
 )
@@ -69,6 +70,7 @@ def deciding(
         now_ms: Time of the decision, ms since the epoch.
     """
     rules = rules_of(facts, rules)
+    state = on_pause(state, unseen_ms=rules.unseen_ms, now_ms=now_ms)
     state = on_orders(seen(state, facts, now_ms=now_ms), facts.orders)
     paused = paused_reason(facts)
     if paused is not None:
@@ -87,7 +89,7 @@ def deciding(
             rules=rules,
             group=group,
             beliefs=problem.beliefs,
-            seen=measured(group, partitions, problem.backlog),
+            seen=measured(group, partitions, problem.backlog, old),
             standing=problem.standing,
             resumed=problem.resumed,
             cost=problem.cost,
@@ -270,7 +272,7 @@ def _is_pinned(case: Case, progress: PlanProgress | None) -> bool:
 
 def _returned(case: Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
     """Bring the group back to the target that its members have taken, if by its own figures that helps, or plan."""
-    if not plan.is_restored:
+    if not plan.is_restored or plan.is_unseen:
         return _planned(case, state)
     better = gain(case.group, case.group.owner, progress.target.member)
     if better > 0 or (better == 0 and case.rules.guards.min_improvement == 0):

@@ -84,12 +84,13 @@ def old_offsets(facts: GroupFacts, partitions: PartitionFacts, rules: Rules, *, 
     """P entries: are the partition's log offsets old, because its brokers do not answer; those of most are fresh.
 
     Raises:
-        AbstainError: Offsets are not known, or old for more than a quarter of the partitions; the message names a
-            partition and what is wrong with it.
+        AbstainError: Offsets are not known, or old for more than a quarter of the partitions, or for one in which the
+            group has read on since; the message names a partition and what is wrong with it.
     """
     old = _unanswered(partitions) | _stale(partitions, rules, now_ms=now_ms)
     reason = _why_unlisted(facts, partitions) or _why_not_known(partitions)
-    if reason is None and int(old.sum()) > _MOST_OLD * len(old):
+    has_read_on = old & _has_read_on(partitions, rules)
+    if reason is None and (has_read_on.any() or int(old.sum()) > _MOST_OLD * len(old)):
         reason = why_old(partitions, rules, now_ms=now_ms)
     if reason is not None:
         raise AbstainError(reason)
@@ -104,6 +105,18 @@ def why_old(partitions: PartitionFacts, rules: Rules, *, now_ms: int) -> str | N
     if found := _first_of(partitions, _stale(partitions, rules, now_ms=now_ms)):
         return reasons.log_offsets_stale(*found, rules.max_staleness_ms // 1000)
     return None
+
+
+def _has_read_on(partitions: PartitionFacts, rules: Rules) -> Bools:
+    """P entries: does the group read beyond the last known log end, and so only lagwise cannot ask the leader.
+
+    The last known lag, 0, would make the owner look idle. Without a leader nobody reads on for long, and a member
+    repeats its last commit at most.
+    """
+    if not len(partitions.commit_ahead_s):
+        return np.zeros(len(partitions.topic), np.bool_)
+    is_beyond: Bools = (partitions.committed > partitions.log_end) & (partitions.commit_rate > 0)
+    return is_beyond & (partitions.commit_ahead_s * 1000 > rules.max_staleness_ms)
 
 
 def _unanswered(partitions: PartitionFacts) -> Bools:

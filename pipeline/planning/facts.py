@@ -124,6 +124,8 @@ class PartitionFacts:
     """Least lag at a commit between the two."""
     incomparable: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     """The commit was made in another topic of the same name, or is beyond the log end; empty for none."""
+    commit_ahead_s: Floats = field(default_factory=lambda: np.zeros(0))
+    """Seconds by which the newest commit is later than `observed_at_ms`, 0 for an earlier one; empty for none."""
     topics: Topics | None = None
     """These topics as the assignor takes them, if somebody has them already; of all their partitions."""
     unanswered: Sequence[str | None] = ()
@@ -160,6 +162,8 @@ class Rules:
     """Largest control record."""
     half_life_ms: int
     """Half-life of the moving averages that rates are (`rates.half_life_s`)."""
+    unseen_ms: int
+    """After a longer pause between two decisions, nothing counts as having lasted since the first."""
     guards: Guards
     least_epoch: int
     """No plan is sent under a lower one (`values.next_epoch`)."""

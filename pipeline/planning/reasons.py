@@ -17,9 +17,7 @@ NO_MEMBERS_NO_RECORD = (
     "consumers that call subscribe() get plans"
 )
 NO_MEMBERS = "no members: the group is empty; planning resumes when consumers join"
-KAFKA_STREAMS = (
-    "Kafka Streams assigns tasks, and the group's partitions follow them; only plain consumers get plans"
-)
+KAFKA_STREAMS = "Kafka Streams assigns tasks, and partitions follow them; only plain consumers get plans"
 GENERATION_UNKNOWN = "the generation of the group is unknown; planning resumes after its next rebalance"
 EXCLUDED = "[[plan.groups]] excludes the group; remove its exclude = true to get plans"
 NO_TOPICS = "no partitions: none of the subscribed topics exists; create them or correct the subscription"
@@ -38,6 +36,7 @@ EXPIRED_WAITING = "the plan expired before it was approved (plan.valid_for_s)"
 CALM_NO_MORE = "the plan gave partitions back while nothing was behind, and that is over"
 REBALANCED_WAITING = "the group rebalanced after the plan was made"
 NOT_APPLIED = "the plan was not applied"
+NOT_SEEN = "lagwise did not look at the group for more than ten minutes"
 REBALANCED_SINCE = "the group rebalanced after the plan was applied"
 ARRIVALS_CHANGED = "arrivals changed by more than a fifth, or the members concerned left"
 NOBODY_WAS_BEHIND = "no member lost ground, and none that gave something was behind at its commits before"

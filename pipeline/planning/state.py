@@ -151,6 +151,8 @@ class PlanState:
     """Moves that were made at that publication."""
     drained_s: float | None = None
     """Seconds from the first publication until the backlog that it set out to drain was gone; None while it is not."""
+    is_unseen: bool = False
+    """Decisions paused since its first publication: what it did meanwhile, and whether it helps now, is unknown."""
     migration: Migration = "unknown"
     """As in its newest publication."""
     approved_by: str | None = None
@@ -333,7 +335,7 @@ def from_json(text: str | None) -> GroupState:
         if not math.isfinite(kept.get("move_price_s", 0.0)):
             return FRESH
         return GroupState(**kept, moved_at_ms=moved, rates=rates, plan=_plan(plan), waiting=_waiting(waiting))
-    except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError):
+    except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError, RecursionError):
         return FRESH
 
 
@@ -386,11 +388,9 @@ def _witness(values: dict[str, Any]) -> Witness:
 
 
 def _waiting(values: dict[str, Any] | None) -> WaitingPlan | None:
-    return (
-        WaitingPlan(**_known(WaitingPlan, {**values, "remarks": tuple(values["remarks"])}))
-        if values
-        else None
-    )
+    if not values:
+        return None
+    return WaitingPlan(**_known(WaitingPlan, {**values, "remarks": tuple(values["remarks"])}))
 
 
 def _known(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:

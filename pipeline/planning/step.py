@@ -25,7 +25,7 @@ from pipeline.planning.problem.evidence import Evidence, EvidenceAsked, evidence
 from pipeline.planning.rows.facts_of_rows import group_facts
 from pipeline.planning.rows.partitions import GroupPartitions
 from pipeline.planning.rows.row_of_decision import to_row
-from pipeline.planning.state import GroupState, from_json
+from pipeline.planning.state import FRESH, UNSEEN_MS, GroupState, from_json
 from pipeline.planning.values import Decision, Verdict
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PLAN_STATE
@@ -44,6 +44,8 @@ _RATES = t.ArrayType(
 _LATER = {"cluster", "recorded_at"}
 _TOGETHER = 256
 """Groups whose evidence is looked at together: with more of them there is nothing to gain, and arrays grow."""
+_MISSED = 3
+"""Evaluations may come this many intervals apart and still be in a row: the driver restarts, groups wait their turn."""
 _NO_GROUP: Mapping[str, Any] = dict.fromkeys(
     (
         "group_type",
@@ -148,11 +150,11 @@ def make_plans(
     rows = list(_group_rows(stored, frozenset(wanted)))
     shares = [rows[begin : begin + _TOGETHER] for begin in range(0, len(rows), _TOGETHER)]
     decided = [
-        to_row(row["group_id"], decision, at_ms=settings.at_ms, batch_id=settings.batch_id)
+        (row["group_id"], decision)
         for share in shares
         for row, decision in zip(share, _decided(share, partitions, settings, memory), strict=True)
     ]
-    return pa.Table.from_pylist(decided, schema=DECIDED_ARROW)
+    return _table(decided, settings)
 
 
 def abstain(wanted: Collection[str], settings: PlanSettings, memory: PlanMemory, *, reason: str) -> pa.Table:
@@ -164,16 +166,35 @@ def abstain(wanted: Collection[str], settings: PlanSettings, memory: PlanMemory,
         memory: Of the decisions before.
         reason: Why lagwise does not evaluate them.
     """
-    rows = [
-        to_row(
+    decided = [
+        (
             group_id,
             _abstained(_rules(group_id, settings), from_json(memory.states.get(group_id)), reason),
-            at_ms=settings.at_ms,
-            batch_id=settings.batch_id,
         )
         for group_id in sorted(wanted)
     ]
-    return pa.Table.from_pylist(rows, schema=DECIDED_ARROW)
+    return _table(decided, settings)
+
+
+def _table(decided: Sequence[tuple[str, Decision]], settings: PlanSettings) -> pa.Table:
+    """The decisions as rows of `DECIDED`; one that is damaged in a way that no row can hold becomes a fresh abstention.
+
+    The state of an earlier decision may have come from another version, or have been edited by hand.
+    """
+    try:
+        rows = [
+            to_row(group_id, decision, at_ms=settings.at_ms, batch_id=settings.batch_id)
+            for group_id, decision in decided
+        ]
+        return pa.Table.from_pylist(rows, schema=DECIDED_ARROW)
+    except Exception as error:
+        if len(decided) > 1:
+            return pa.concat_tables([_table([one], settings) for one in decided])
+        ((group_id, decision),) = decided
+        if decision.state == FRESH:
+            raise
+        lost = Verdict(decided="abstain", reason=reasons.planning_failed(error))
+        return _table([(group_id, Decision(strategy=decision.strategy, verdict=lost))], settings)
 
 
 def _group_rows(stored: Stored, wanted: frozenset[str]) -> Iterator[dict[str, Any]]:
@@ -259,6 +280,7 @@ def _rules(group_id: str, settings: PlanSettings) -> Rules:
         valid_for_ms=config.valid_for_s * 1000,
         max_record_bytes=settings.max_record_bytes,
         half_life_ms=settings.half_life_ms,
+        unseen_ms=max(UNSEEN_MS, _MISSED * config.interval_s * 1000),
         guards=guard_limits(own.guards),
         least_epoch=settings.least_epoch,
         migration=settings.migration,

@@ -69,10 +69,13 @@ def _lateness(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> tu
     if not aged:
         return False, figures.finding("unknown", f"{unread}, and how long the oldest has waited is unknown")
     worst = max(aged, key=lambda row: (row["lag_seconds"], row["lag"]))
-    has_older = worst["lag_seconds_is_lower_bound"] or len(aged) < len(rows)
+    has_older = len(aged) < len(rows) or any(row["lag_seconds_is_lower_bound"] for row in aged)
     text = f"{unread}, the oldest for {'at least ' if has_older else ''}{span_text(worst['lag_seconds'])}"
     limit_s = group.stream.config.plan.for_group(group.group_id).guards.min_lag_s
     if worst["lag_seconds"] < max(limit_s, 1):
+        if has_older:
+            text = f"{text}, so whether it is late (min_lag_s = {limit_s}) is still unknown"
+            return False, figures.finding("unknown", text)
         return False, figures.finding("ok", f"{text}; that is not late (min_lag_s = {limit_s})")
     place = partition_text(worst)
     return True, figures.about(place).finding("problem", f"{text} ({place}, owner {worst['owner']})")

@@ -35,6 +35,8 @@ def observed(state: GroupState, seen: Measured, *, now_ms: int) -> GroupState:
         return _sighted(state, plan, seen, now_ms=now_ms) if is_watched and is_open_question(plan) else state
     if plan.status != "applied":
         return replace(state, plan=replace(plan, effect="cannot tell", effect_why=reasons.NOT_APPLIED))
+    if plan.is_unseen:
+        return replace(state, plan=replace(plan, effect="cannot tell", effect_why=reasons.NOT_SEEN))
     if state.rebalanced_at_ms > plan.status_at_ms:
         return replace(state, plan=replace(plan, effect="cannot tell", effect_why=reasons.REBALANCED_SINCE))
     return _sighted(state, plan, seen, now_ms=now_ms)

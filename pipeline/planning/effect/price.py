@@ -61,13 +61,16 @@ def with_takers(state: GroupState, seen: Measured, member: Int32s, *, now_ms: in
         gets, name = moved & (member == number), group.member_ids[number]
         holds = member == number
         given, arriving = float(seen.arriving[gets].sum()), float(seen.arriving[holds].sum())
-        known = takers.get(name)
+        known = takers.pop(name, None)
+        # What it is given brings its lag along; what it is behind already stays to be explained.
+        brought = seen.lag_of(holds if known is None else gets)
+        if brought is None:
+            # Nobody could tell slowness from lag that came along.
+            continue
         if known is None:
-            lag = seen.lag_of(holds) or 0.0
-            takers[name] = Taker(since_ms=now_ms, seen_ms=now_ms, given=given, arriving=arriving, lag=lag)
+            takers[name] = Taker(since_ms=now_ms, seen_ms=now_ms, given=given, arriving=arriving, lag=brought)
         else:
-            # What it is given brings its lag along; what it is behind already stays to be explained.
-            lag = known.lag + (seen.lag_of(gets) or 0.0)
+            lag = known.lag + brought
             given += known.given
             takers[name] = replace(
                 known, since_ms=now_ms, seen_ms=now_ms, given=given, arriving=arriving, lag=lag
@@ -120,7 +123,7 @@ def _watched(taker: Taker, case: Case, name: str) -> Taker | float | None:
     lag, drained, arriving = seen.lag_of(held), seen.drained_by(held), float(seen.arriving[held].sum())
     if lag is None or drained is None:
         # Unknown progress shows neither that it is slow nor that it has recovered.
-        return taker
+        return replace(taker, seen_ms=case.now_ms)
     is_behind = lag - taker.lag > float(clock_error_records(arriving))
     is_faster = taker.slow_ms > 0 and drained >= _FASTER * taker.read * 1000 / taker.slow_ms
     is_alike = abs(arriving - taker.arriving) <= _ALIKE * taker.arriving

@@ -60,6 +60,22 @@ def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
     )
 
 
+def on_pause(state: GroupState, *, unseen_ms: int, now_ms: int) -> GroupState:
+    """The state without confirmations and outages that began before a pause between decisions.
+
+    Nobody has seen whether the group needed a plan, or a member stood still, for all of that time, and what its plan
+    did.
+    """
+    if now_ms - state.behind_seen_ms <= unseen_ms:
+        return state
+    rates = {
+        name: replace(rate, still_since_ms=0) if rate.still_since_ms else rate
+        for name, rate in state.rates.items()
+    }
+    plan = replace(state.plan, is_unseen=True) if state.plan is not None else None
+    return replace(state, base_hash=None, confirmations=0, rates=rates, plan=plan)
+
+
 def on_confirmed(state: GroupState, base_hash: str | None) -> GroupState:
     """Return the state after an evaluation; `base_hash` is that of a group that needs a plan, None if it needs none."""
     if base_hash is None:
@@ -95,7 +111,9 @@ def on_observed(
 
 def _calm(state: GroupState, seen: Measured, *, now_ms: int) -> GroupState:
     """Return the state with the time since which nothing curable has been behind; unobserved time does not count."""
-    if float(seen.curable_backlog().sum()) > clock_error_records(float(seen.arriving.sum())):
+    if seen.is_old.any() or float(seen.curable_backlog().sum()) > clock_error_records(
+        float(seen.arriving.sum())
+    ):
         return replace(state, calm_since_ms=0, calm_at_ms=now_ms)
     is_known = state.calm_since_ms > 0 and now_ms - state.calm_at_ms <= UNSEEN_MS
     return replace(state, calm_since_ms=state.calm_since_ms if is_known else now_ms, calm_at_ms=now_ms)
@@ -248,13 +266,15 @@ def _drained(plan: PlanState, seen: Measured, *, now_ms: int) -> PlanState:
 
     A plan that was not applied has drained nothing.
     """
-    if plan.drained_s is not None or plan.status != "applied":
+    if plan.drained_s is not None or plan.is_unseen or plan.status != "applied":
         return plan
     of, before = np.arange(seen.group.n_partitions), plan.lag
     if plan.drains is not None:
         of, before = left_of(seen.group.topics, plan.drains), plan.drains_lag
     left = float(seen.backlog[of].sum())
-    if left > max(_LEFT * before, float(clock_error_records(float(seen.arriving[of].sum())))):
+    if seen.is_old[of].any() or left > max(
+        _LEFT * before, float(clock_error_records(float(seen.arriving[of].sum())))
+    ):
         return plan
     return replace(plan, drained_s=(now_ms - plan.published_at_ms) / 1000)
 

@@ -17,7 +17,7 @@ from pipeline.planning.facts import PartitionFacts
 from pipeline.planning.problem.backlog import backlog
 from pipeline.planning.problem.load import Before, Load, member_loads
 
-_NOT_JOINED = ("topic", "topics", "incomparable", "unanswered")
+_NOT_JOINED = ("topic", "topics", "incomparable", "commit_ahead_s", "unanswered")
 _COLUMNS = tuple(field.name for field in fields(PartitionFacts) if field.name not in _NOT_JOINED)
 
 

@@ -32,6 +32,8 @@ class Measured:
     """Records/s between its newest commits; nan where unknown."""
     is_late: Bools
     """There is something to read, and the next commit is later than the habit of the partition explains."""
+    is_old: Bools
+    """Its log offsets are old, so its backlog may be larger (`eligibility.old_offsets`)."""
 
     def lag_of(self, held: Bools) -> float | None:
         """Lag at the commits of these partitions, records; None where too much of it is unknown."""
@@ -70,7 +72,7 @@ class Measured:
         return int(np.nanmax(times)) if not np.isnan(times).all() else 0
 
 
-def measured(group: Group, partitions: PartitionFacts, backlog: Int64s) -> Measured:
+def measured(group: Group, partitions: PartitionFacts, backlog: Int64s, is_old: Bools) -> Measured:
     """The group as its commits show it."""
     known = partitions.lag_at_commit != UNKNOWN
     return Measured(
@@ -81,4 +83,5 @@ def measured(group: Group, partitions: PartitionFacts, backlog: Int64s) -> Measu
         committed_ms=partitions.newest_commit_ms,
         commit_rate=partitions.commit_rate,
         is_late=waited_s(partitions) > due_s(partitions),
+        is_old=is_old,
     )

@@ -156,6 +156,7 @@ class _Commits:
     begun_at: Floats
     """Offset."""
     lag: Int64s
+    log_start: Int64s
 
     @classmethod
     def of(cls, partitions: PartitionFacts, own: Int64s) -> "_Commits | None":
@@ -173,6 +174,7 @@ class _Commits:
             committed=committed,
             begun_at=committed - rate * span_s,
             lag=lag,
+            log_start=partitions.log_start[own],
         )
 
     def overlaps(self, marks: Floats) -> bool:
@@ -184,6 +186,9 @@ class _Commits:
         """The reading from the marks to where that of this decision begins, if it is long enough; None after a gap."""
         gap_s = (self.begun_ms - marks[:, 1]) / 1000
         if (gap_s < -_SAME_S).any() or (gap_s > _LONGEST_SPAN_S).any():
+            return None
+        if (marks[:, 0] < self.log_start).any():
+            # Records have been deleted since, and the member may have skipped them.
             return None
         if (gap_s < _LEAST_SPAN_S).any():
             return []

@@ -86,6 +86,7 @@ def _joined(logs: "_Logs", commits: "_Commits") -> dict[str, Any]:
         commit_span_s=_appended(commits.commit_span_s, n, np.nan),
         least_lag=_appended(commits.least_lag, n, UNKNOWN),
         incomparable=_appended(commits.incomparable, n, False),
+        commit_ahead_s=np.where(is_dated, np.maximum(commit_ms - observed_ms, 0) / 1000, 0.0),
     )
     whole = up_to_readable(whole, logs.readable[row], logs.last_stable[row])
     names = (name for name in PartitionFacts.__slots__ if name not in {"topic", "topics"})

@@ -19,7 +19,7 @@ from pipeline.planning.facts import (
 )
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.rows.partitions import up_to_readable
-from pipeline.planning.state import FRESH, PlanState, from_json, to_json
+from pipeline.planning.state import FRESH, UNSEEN_MS, PlanState, from_json, to_json
 from pipeline.planning.step import guard_limits
 from pipeline.planning.values import Decision, Published
 from tests.benchmarks.worlds.followers import Offer
@@ -66,6 +66,7 @@ class Planner:
             valid_for_ms=_CONFIG.valid_for_s * 1000,
             max_record_bytes=1_000_000,
             half_life_ms=RatesConfig().half_life_s * 1000,
+            unseen_ms=UNSEEN_MS,
             guards=guard_limits(own.guards),
             least_epoch=1,
             migration="disabled",

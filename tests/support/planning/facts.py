@@ -34,6 +34,7 @@ RULES = Rules(
     valid_for_ms=600_000,
     max_record_bytes=1_000_000,
     half_life_ms=120_000,
+    unseen_ms=600_000,
     guards=NO_GUARDS,
     least_epoch=1,
 )

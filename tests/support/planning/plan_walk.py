@@ -36,6 +36,8 @@ class Walk:
     """Of each partition; None while nobody was seen to drain anything."""
     arrival_rates: list[float] | None = None
     """Of each partition; None for no arrivals."""
+    unanswered: tuple[int, ...] = ()
+    """Partitions whose leader lagwise cannot ask now."""
     now_ms: int = NOW_MS
     state: GroupState = FRESH
     published: Published | None = None
@@ -58,6 +60,11 @@ class Walk:
             lags = draining(lags, self.drain_rates)
         if self.arrival_rates is not None:
             lags.arrival_rate[:] = self.arrival_rates
+        if self.unanswered:
+            why = [
+                "broker 2 does not answer" if p in self.unanswered else None for p in range(len(self.lags))
+            ]
+            lags = replace(lags, unanswered=why)
         decision = decide(facts, lags, self.rules, self.published, self.state, now_ms=self.now_ms)
         # Through the form in which a table keeps it.
         self.state = from_json(to_json(decision.state))

@@ -66,9 +66,11 @@ def _lag(row: Row) -> Verdict:
         return Verdict("none", "no commits", "the group has committed nothing")
     if row["lag"] is None or seconds is None:
         return Verdict("none", "not known", "its lag is unknown")
-    waits = f"the oldest record waits {seconds:,.0f} s"
+    is_more = row["lag_seconds_is_lower_bound"]
+    waits = f"the oldest record waits {'at least ' if is_more else ''}{seconds:,.0f} s"
     if seconds <= BACKLOG_S:
-        return Verdict("good", "keeps up", waits)
+        # At first, every older backlog looks like that.
+        return Verdict("none", "not known", waits) if is_more else Verdict("good", "keeps up", waits)
     if growing:
         return Verdict("fair", "falling behind", f"{growing} of {row['partitions']} partitions grow; {waits}")
     arrives, drains = row["arrival_rate"], row["drain_rate"]

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.clock import now_ms
 from pipeline.errors import BrokerUnavailableError
 from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
+from pipeline.planning.state import from_json
 from pipeline.publish.outbox import EpochsInTopic
 from pipeline.publish.read_back import decisions_of, newest_plans
 from pipeline.run.batch.intake import Settled
@@ -23,7 +25,10 @@ def publish_plans(batch: Settled, decided: pa.Table | None) -> int:
     if decided is None:
         return 0
     decisions = decisions_of(decided)
-    published = _publish(batch, batch.driver.memory.not_overtaken(decisions.plans))
+    plans = batch.driver.memory.not_overtaken(decisions.plans)
+    if batch.is_replay:
+        plans = _still_allowed(batch.services, batch.driver.memory, plans)
+    published = _publish(batch, plans)
     batch.driver.memory.states |= decisions.states
     return published
 
@@ -68,4 +73,28 @@ def _unsent(services: Services, memory: PlanMemory, epochs_in_topic: EpochsInTop
     found = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
     # What is in the table counts as published until the topic can be read.
     memory.on_published(found.plans)
-    return memory.on_connected(epochs_in_topic(), found.to_send)
+    return memory.on_connected(epochs_in_topic(), _still_allowed(services, memory, found.to_send))
+
+
+def _still_allowed(
+    services: Services, memory: PlanMemory, plans: Mapping[str, WrittenPlan]
+) -> Mapping[str, WrittenPlan]:
+    """The plans, written down some time ago, that the configuration of now and orders allow; withdrawals always are."""
+    if all(one.value is None for one in plans.values()):
+        return plans
+    paused = services.store.arrow("orders", ["group_id"], pc.field("paused"))["group_id"].to_pylist()
+
+    def is_allowed(group_id: str, one: WrittenPlan) -> bool:
+        own = services.config.plan.for_group(group_id)
+        if own.exclude or own.dry_run is True or group_id in paused:
+            return False
+        return own.dry_run != "approve" or _is_approved(memory, group_id, one)
+
+    return {
+        group_id: one for group_id, one in plans.items() if one.value is None or is_allowed(group_id, one)
+    }
+
+
+def _is_approved(memory: PlanMemory, group_id: str, written: WrittenPlan) -> bool:
+    plan = from_json(memory.states.get(group_id)).plan
+    return plan is not None and plan.epoch == written.plan.epoch and plan.approved_by is not None

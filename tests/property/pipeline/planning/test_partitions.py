@@ -88,6 +88,11 @@ def test_partitions_are_those_that_exist_of_subscribed_topics_with_what_the_grou
         None if logs[place]["observed_at"] is None else ages[row.get("commit_timestamp")]
         for place, row in zip(places, own, strict=True)
     ]
+    ahead = {None: 0.0, at(-30.5): 0.0, at(2): 2.0}
+    assert found.commit_ahead_s.tolist() == [
+        0.0 if logs[place]["observed_at"] is None else ahead[row.get("commit_timestamp")]
+        for place, row in zip(places, own, strict=True)
+    ]
     assert _floats(found.arrival_rate) == [logs[place]["arrival_rate"] for place in places]
 
 

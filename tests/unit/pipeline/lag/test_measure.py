@@ -116,6 +116,9 @@ def test_lag_is_known_again_when_a_cut_log_has_grown_past_the_commit_of_no_consu
     for raw_lag in (-10, 5):
         rows = lags([by_consumer | {"raw_lag": raw_lag}], [KNOWN])
         assert shown(rows, "lag", "raw_lag", "status") == [(None, 60, "UNKNOWN")]
+    again = {"row_kind": "commit", "position": 7, "committed_offset": 40, "leader_epoch": 3}
+    rows = lags([by_consumer], [KNOWN], batch=(again,), reread=(3,))
+    assert shown(rows, "lag", "status") == [(None, "UNKNOWN")]
     assert shown(lags([by_consumer], [KNOWN], batch=(NEW,)), "lag", "status") == [(10, "OK")]
     # Offsets of a topic that was made again are not known, and are of this topic with the first commit in it.
     of_other = by_consumer | {"raw_lag": None, "commit_topic_id": "A"}

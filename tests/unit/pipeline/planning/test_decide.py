@@ -290,6 +290,40 @@ def test_partition_without_a_leader_stays_and_its_last_known_lag_is_load_of_its_
         assert "they stay with their owners" in (decision.reason or "")
 
 
+@pytest.mark.parametrize(
+    ("commits", "is_unknown"),
+    [
+        ({}, True),
+        # It was read until its leader was lost; then nobody read it, and a member repeats its commit.
+        ({"commit_ahead_s": np.array([0.0, 0.0, 0.0, 90.0])}, False),
+        ({"commit_rate": np.array([100.0, 100.0, 100.0, 0.0])}, False),
+    ],
+    ids=["reads on", "lost a moment ago", "commit repeated"],
+)
+def test_partition_in_which_the_group_reads_on_without_an_answer_to_lagwise_is_no_idle_one(
+    commits: dict[str, object], is_unknown: bool
+) -> None:
+    """Only lagwise cannot reach the broker: b's lag, shown as 0, is unknown."""
+    asked = replace(
+        partitions([400_000, 400_000, 400_000, -1]),
+        drain_rate=np.full(4, 100.0),
+        unanswered=[None, None, None, "broker 2 (b:9092) does not answer"],
+        commit_rate=np.full(4, 100.0),
+        commit_ahead_s=np.array([0.0, 0.0, 0.0, 91.0]),
+    )
+
+    decision = decided(
+        group(LATE),
+        replace(asked, **commits),
+        rules=replace(RULES, strategy="lag-sticky"),  # type: ignore[arg-type]  # the tests know their types
+    )
+
+    assert (decision.decided == "abstain") is is_unknown
+    assert "no broker returned the log offsets of t-3: broker 2 (b:9092) does not answer" in str(
+        decision.reason
+    )
+
+
 def test_partition_without_a_leader_is_not_moved_off_a_late_member() -> None:
     sticky = replace(RULES, strategy="lag-sticky")
     asked = replace(

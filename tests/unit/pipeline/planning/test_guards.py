@@ -209,6 +209,15 @@ def test_second_look_at_the_same_group_confirms() -> None:
     assert [group.decide(after_s=60).decided for _ in range(2)] == ["unchanged", "publish"]
 
 
+@pytest.mark.parametrize(("pauses_s", "looks"), [((600,), 2), ((601, 60), 3)])
+def test_look_of_before_a_long_pause_confirms_nothing(pauses_s: tuple[int, ...], looks: int) -> None:
+    group = walk(confirmations=2)
+
+    decided = [group.decide(after_s=pause_s).decided for pause_s in (0, *pauses_s)]
+
+    assert decided == ["unchanged"] * (looks - 1) + ["publish"]
+
+
 def test_another_state_of_the_group_is_confirmed_anew() -> None:
     group = walk(confirmations=2)
     group.decide()

@@ -178,6 +178,22 @@ def test_member_that_has_left_is_held_against_no_plan() -> None:
     assert effect(under_it(group, 300)) == "cannot tell"
 
 
+@pytest.mark.parametrize(
+    ("pause_s", "why"), [(600, None), (601, "lagwise did not look"), (172_800, "lagwise did not look")]
+)
+def test_effect_of_a_plan_in_a_long_pause_cannot_be_told(pause_s: int, why: str | None) -> None:
+    group = applied()
+    under_it(group, 600, 400, 200, of_a=100)
+    group.lags = [100, 10, 0, 0]
+
+    plan = group.decide(after_s=pause_s).plan
+
+    assert plan is not None
+    assert plan.effect == ("cannot tell" if why else "helped")
+    assert group.state.unclear == 0
+    assert why is None or str(plan.effect_why).startswith(why)
+
+
 def test_plan_that_was_not_applied_cannot_be_judged() -> None:
     group = Walk(held=BEFORE, lags=[900, 800, 10, 0], rules=GUARDED)
     group.decide()

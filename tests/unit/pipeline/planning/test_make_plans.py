@@ -1,5 +1,6 @@
 """Plans of all groups at once, from the tables to rows."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 from pipeline.config.model import GroupRule, PlanConfig
 from pipeline.fold.control_messages import about_plans, handed_over
 from pipeline.planning.memory import PlanMemory
-from pipeline.planning.step import PlanSettings, Stored, make_plans
+from pipeline.planning.state import FRESH, from_json, to_json
+from pipeline.planning.step import PlanSettings, Stored, abstain, make_plans
 from pipeline.planning.values import Published
 from tests.support.job.frames import NOW_MS, arrow, at, member
 from tests.support.job.job import NO_GUARDS
@@ -225,6 +227,37 @@ def test_fault_in_one_group_is_its_reason_to_abstain_and_stops_nobody_else() -> 
     assert reasons["damaged"][0] == "abstain"
     assert "planning failed because of a fault in lagwise: TypeError" in reasons["damaged"][2]
     assert reasons["g"][0] == "publish"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"probation_until_ms": 10**18},
+        {"probation_until_ms": "soon"},
+        {"rates": {"client client-a": {"rate": "fast", "seen_at_ms": NOW_MS}}},
+        {"rates": {"client client-a": {"rate": 1.0, "seen_at_ms": 10**18}}},
+    ],
+)
+@pytest.mark.parametrize("make", ["plans", "abstentions"])
+def test_damaged_state_of_one_group_is_forgotten_and_stops_nobody_else(
+    make: str, state: dict[str, object]
+) -> None:
+    memory = PlanMemory(states={"damaged": json.dumps(state), "g": to_json(replace(FRESH, hurts=2))})
+    stored = _stored([GROUP | {"group_id": "damaged"}, GROUP], LAGS)
+
+    if make == "plans":
+        rows = decided(stored, memory)
+    else:
+        rows = abstain(["damaged", "g"], SETTINGS, memory, reason="why").to_pylist()
+
+    damaged, sound = rows
+    assert damaged["decision"] == "abstain"
+    assert "planning failed because of a fault in lagwise" in damaged["reason"]
+    assert from_json(damaged["state"]) == FRESH
+    assert (sound["decision"], sound["reason"]) == (
+        ("publish", None) if make == "plans" else ("abstain", "why")
+    )
+    assert from_json(sound["state"]).hurts == 2
 
 
 def test_plan_waits_in_its_row_until_a_row_of_orders_approves_it() -> None:

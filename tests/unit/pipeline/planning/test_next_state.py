@@ -86,6 +86,29 @@ def test_plan_has_not_drained_what_others_have_drained(lags: list[int | None]) -
     assert plan_of(group).drained_s is None
 
 
+def test_backlog_is_not_known_to_be_gone_where_log_ends_are_old() -> None:
+    group = shifted(rest_is_behind=0)
+    group.lags, group.unanswered = [0, 0, 0, 0], (0,)
+    group.decide(after_s=60)
+    assert plan_of(group).drained_s is None
+
+    group.unanswered = ()
+    group.decide(after_s=60)
+    assert plan_of(group).drained_s == 120
+
+
+@pytest.mark.parametrize(("pause_s", "drained_s"), [(600, 600), (601, None), (172_800, None)])
+def test_when_a_backlog_was_gone_in_a_long_pause_is_unknown(pause_s: int, drained_s: float | None) -> None:
+    group = shifted(rest_is_behind=0)
+    group.state = replace(group.state, cooldown_until_ms=NOW_MS + 1_000_000_000)
+    group.lags = [0, 0, 0, 0]
+    group.decide(after_s=pause_s)
+    assert plan_of(group).drained_s == drained_s
+
+    group.decide(after_s=60)
+    assert plan_of(group).drained_s == drained_s
+
+
 def test_plan_of_an_earlier_version_has_drained_when_the_group_has() -> None:
     group = shifted(rest_is_behind=700)
     group.state = replace(group.state, plan=replace(plan_of(group), drains=None, drains_lag=0))

@@ -41,7 +41,7 @@ def seconds_after_commits(ago_s: float, every_s: float, at_ms: int) -> Partition
     columns = [
         name
         for name in PartitionFacts.__slots__
-        if isinstance(getattr(a, name), np.ndarray) and name != "incomparable"
+        if isinstance(getattr(a, name), np.ndarray) and name not in {"incomparable", "commit_ahead_s"}
     ]
     return replace(
         a, **{name: np.where(is_of_a, getattr(a, name), getattr(others, name)) for name in columns}

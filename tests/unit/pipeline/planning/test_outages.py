@@ -44,7 +44,7 @@ def seen(
     columns = [
         name
         for name in PartitionFacts.__slots__
-        if isinstance(getattr(silent, name), np.ndarray) and name != "incomparable"
+        if isinstance(getattr(silent, name), np.ndarray) and name not in {"incomparable", "commit_ahead_s"}
     ]
     chosen = {name: np.where(OF_A, getattr(silent, name), getattr(all_commit, name)) for name in columns}
     return replace(all_commit, **chosen)
@@ -103,6 +103,22 @@ def test_member_that_has_stood_still_for_longer_than_two_minutes_is_relieved() -
 
     assert not any(relieved[:3])
     assert any(relieved[3:])
+
+
+@pytest.mark.parametrize(("pause_s", "still_s"), [(600, 600), (601, 0), (172_800, 0)])
+def test_member_that_stands_still_before_and_after_a_long_pause_has_not_stood_still_for_so_long(
+    pause_s: int, still_s: int
+) -> None:
+    """Its newest commits repeat one offset both times; what it read in between nobody has seen."""
+    state = FRESH
+    for at_ms in (NOW_MS, now_ms := NOW_MS + 1000 * pause_s):
+        facts = committing(
+            [10.0] * 12, drained=[0.0] * 4 + [10.0] * 8, behind=[500] * 4 + [0] * 8, observed_at_ms=at_ms
+        )
+        state = decide(group(KEEPS_UP), facts, DEFAULTS, None, state, now_ms=at_ms).state
+
+    since_ms = {name: rate.still_since_ms for name, rate in state.rates.items() if rate.still_since_ms}
+    assert since_ms == {"client client-a": now_ms - 1000 * still_s}
 
 
 class _Watched(Lagwise):

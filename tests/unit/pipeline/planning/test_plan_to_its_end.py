@@ -302,7 +302,27 @@ def test_plan_comes_back_when_its_members_are_alone_again(after_s: float) -> Non
     group.decide(after_s=after_s)
     group.held, group.generation = base, 6
 
-    assert group.decide(after_s=3600).decided == "publish"
+    assert group.decide(after_s=600).decided == "publish"
+
+
+@pytest.mark.parametrize(
+    ("pause_s", "reason"),
+    [
+        (600, None),
+        (601, "held back by confirmations: 1 of 2 evaluations in a row found that a plan is needed"),
+        (172_800, "held back by confirmations: 1 of 2 evaluations in a row found that a plan is needed"),
+    ],
+)
+def test_plan_of_before_a_long_pause_comes_back_only_through_the_guards(
+    pause_s: int, reason: str | None
+) -> None:
+    group = applied()
+    group.rules = replace(RULES, guards=replace(NO_GUARDS, confirmations=2))
+    group.held, group.generation = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}, 5
+
+    again = group.decide(after_s=pause_s)
+
+    assert (again.decided, again.reason) == ("unchanged" if reason else "publish", reason)
 
 
 def applied() -> Walk:

@@ -49,7 +49,7 @@ def case_of(
         rules=RULES,
         group=problem.group,
         beliefs={},
-        seen=measured(problem.group, lags, problem.backlog),
+        seen=measured(problem.group, lags, problem.backlog, free),
         standing=frozenset(),
         resumed=frozenset(),
         cost=None,
@@ -108,6 +108,25 @@ def test_taker_that_does_not_fall_behind_and_recover_shows_no_price(cases: list[
 
     assert price_s(state) == 0
     assert not state.takers
+
+
+def test_taker_of_partitions_whose_lag_is_unknown_is_not_watched() -> None:
+    """It may have to read a whole log: what it is behind then says nothing of how fast it reads."""
+    case = case_of(BEFORE)
+    case.seen.lag_at_commit[1] = np.nan
+    state = given(*cold(60))
+
+    assert not price.with_takers(FRESH, case.seen, TO_B, now_ms=NOW_MS).takers
+    assert not price.with_takers(state, case.seen, TO_B, now_ms=NOW_MS + 60_000).takers
+
+
+def test_time_in_which_the_progress_of_a_taker_is_unknown_is_no_time_in_which_it_is_slow() -> None:
+    unseen = case_of(AFTER, after_s=120)
+    unseen.seen.commit_rate[:] = np.nan
+
+    state = given(*cold(60), unseen, *cold(180))
+
+    assert state.takers["b"].slow_ms == 120_000
 
 
 def test_rebalance_ends_what_takers_show() -> None:

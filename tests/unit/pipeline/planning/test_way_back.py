@@ -113,6 +113,16 @@ def test_lag_begins_the_five_minutes_anew() -> None:
     assert returns(group, minutes=2)
 
 
+def test_time_in_which_a_log_end_is_old_is_not_known_to_be_calm() -> None:
+    group = after_the_burst()
+    group.unanswered = (8,)
+    assert not returns(group, minutes=10)
+
+    group.unanswered = ()
+    assert not returns(group, minutes=5)
+    assert returns(group, minutes=1)
+
+
 def test_time_in_which_nobody_looked_is_not_known_to_be_calm() -> None:
     group = after_the_burst()
     group.now_ms += 3_600_000

@@ -38,6 +38,17 @@ def test_lower_bound_is_called_one(patient: Patient) -> None:
     assert "the oldest for at least 7 min" in cause
 
 
+@pytest.mark.parametrize("young", [{"lag_seconds_is_lower_bound": True}, {"lag_seconds": None}])
+def test_group_is_not_said_to_be_on_time_by_a_lower_bound(patient: Patient, young: dict[str, Any]) -> None:
+    """When a stream has just begun, hours of lag are older than all that it has seen."""
+    first, *_ = behind(patient, lag(0, lag=9_000, lag_seconds=4.0), lag(1, **{"lag_seconds": 2.0, **young}))
+
+    assert first == (
+        "unknown",
+        "9,005 records are unread, the oldest for at least 4 s, so whether it is late (min_lag_s = 60) is still unknown",
+    )
+
+
 def test_age_that_is_unknown_may_be_the_oldest(patient: Patient) -> None:
     (_, cause), *_ = behind(patient, lag(0, **LATE), lag(1, lag_seconds=None, member_id="b-2"))
 

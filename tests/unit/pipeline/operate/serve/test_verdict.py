@@ -12,6 +12,7 @@ _WELL: dict[str, Any] = {
     "unknown_lag": 0,
     "old_lag": 0,
     "lag_seconds": 0.4,
+    "lag_seconds_is_lower_bound": False,
     "growing": 0,
     "statuses": {"OK": 6},
     "member_count": 2,
@@ -45,6 +46,9 @@ _WELL: dict[str, Any] = {
         ({"member_count": None}, "good", "keeps up"),
         ({"lag": None, "lag_seconds": None, "unknown_lag": 6}, "none", "not known"),
         ({"lag_seconds": None}, "none", "not known"),
+        # When a stream has just begun, hours of lag are older than all that it has seen.
+        ({"lag_seconds_is_lower_bound": True}, "none", "not known"),
+        ({"lag_seconds_is_lower_bound": True, "lag_seconds": 30.0}, "fair", "behind"),
         ({"partitions": 0, "lag": None, "lag_seconds": None}, "none", "no commits"),
     ],
 )

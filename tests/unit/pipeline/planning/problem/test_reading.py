@@ -129,6 +129,18 @@ def test_reading_over_a_rebalance_is_none() -> None:
     assert found.readings.marks != rates["a"].readings.marks  # type: ignore[union-attr]  # it has some
 
 
+@pytest.mark.parametrize(("log_start", "kept"), [(600, 5), (601, 1)])
+def test_records_that_were_deleted_between_two_decisions_are_no_reading(log_start: int, kept: int) -> None:
+    """At the edge of retention a member skips some again and again, as if it read them at once."""
+    rates = {"a": member(after(2))}
+    now = replace(facts(2, [10.0, 20.0]), log_start=np.array([log_start, 0]))
+
+    readings = read(rates, {"a": BEHIND}, [np.array([0, 1])], now)["a"].readings
+
+    assert readings is not None
+    assert len(readings.rates) == kept
+
+
 def test_what_slows_most_members_at_once_is_no_reading() -> None:
     names = ("a", "b", "c", "d")
     held = [np.array([p, p + 1]) for p in (0, 2, 4, 6)]
@@ -245,6 +257,10 @@ def test_damaged_readings_are_not_read(change: dict[str, object]) -> None:
 )
 def test_cost_that_cannot_be_is_not_read(costs: dict[str, object]) -> None:
     assert from_json(json.dumps({"costs": costs, "hurts": 3})) == replace(FRESH, hurts=3)
+
+
+def test_state_that_is_nested_too_deeply_is_that_of_a_new_group() -> None:
+    assert from_json("[" * 100_000 + "]" * 100_000) == FRESH
 
 
 def test_state_whose_times_are_no_numbers_is_that_of_a_new_group() -> None:

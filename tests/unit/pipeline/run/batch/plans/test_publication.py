@@ -10,8 +10,10 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from assignor.protocol import control
+from pipeline.config.model import Config, GroupRule, PlanConfig
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, PublishError
 from pipeline.planning.rows import kept
+from pipeline.planning.state import FRESH, PlanState, to_json
 from pipeline.planning.values import Published
 from pipeline.publish import outbox
 from pipeline.publish.outbox import Publisher
@@ -21,6 +23,7 @@ from pipeline.run.batch.plans import publication
 from pipeline.run.batch.plans.history import record_decisions
 from pipeline.run.batch.plans.publication import publish_plans, why_unpublishable
 from pipeline.run.driver import Driver
+from pipeline.run.replay import FIRST_WRITTEN, Past
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PLAN_STATE
 from pipeline.tables.stamp import Stamp
@@ -28,6 +31,7 @@ from tests.support.job.batches import batch_of, idle_driver, stamp_of
 from tests.support.job.frames import NOW_MS, at
 
 AWAY = KafkaError._TIMED_OUT
+PUBLISHING = Config(plan=PlanConfig(dry_run=False))
 
 
 def failure(code: int) -> KafkaException:
@@ -97,7 +101,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 @pytest.fixture
 def driver() -> Driver:
     publisher = Publisher({}, topic="control", cluster="local", timeout_s=1)
-    return idle_driver(publisher=publisher, store=SimpleNamespace())
+    return idle_driver(publisher=publisher, store=SimpleNamespace(), config=PUBLISHING)
 
 
 _ROW: dict[str, Any] = {
@@ -127,8 +131,11 @@ def table(*plans: dict[str, Any]) -> pa.Table:
 class Stored:
     """Stands for the tables."""
 
-    def __init__(self, *, decisions: pa.Table, recorded: pa.Table) -> None:
-        self.tables = {"plan_state": decisions, "recommendations": recorded}
+    def __init__(self, *, decisions: pa.Table, recorded: pa.Table, paused: tuple[str, ...] = ()) -> None:
+        orders = pa.table(
+            {"group_id": pa.array(paused, pa.string()), "paused": pa.array([True] * len(paused), pa.bool_())}
+        )
+        self.tables = {"plan_state": decisions, "recommendations": recorded, "orders": orders}
         self.appended: list[pa.Table] = []
         self.stamps: dict[str, Stamp] = {}
 
@@ -147,10 +154,10 @@ class Stored:
         self.tables[name] = rows
 
 
-def unavailable(driver: Driver, plans: pa.Table) -> str | None:
+def unavailable(driver: Driver, plans: pa.Table, *, paused: tuple[str, ...] = ()) -> str | None:
     """Why no plan can be published by a driver with such a history."""
     recorded = plans.append_column("created_at", plans["recorded_at"])
-    stored = Stored(decisions=table(), recorded=recorded)
+    stored = Stored(decisions=table(), recorded=recorded, paused=paused)
     services = replace(driver.services, store=stored)
     return why_unpublishable(services, driver.memory)
 
@@ -253,6 +260,86 @@ def test_plan_that_has_expired_unsent_is_not_sent_and_a_new_one_is_due(
 
     assert cluster.sent == []
     assert (driver.memory.published["g"].epoch, driver.memory.published["g"].target_hash) == (3, "")
+
+
+FORBIDDING = [
+    {"config": Config(plan=PlanConfig(dry_run=True))},
+    {"config": Config(plan=PlanConfig(dry_run="approve"))},
+    {"config": Config(plan=PlanConfig(dry_run=False, groups=[GroupRule(pattern="g", exclude=True)]))},
+    {"paused": ("g",)},
+]
+_IDS = ["dry run", "not approved", "excluded", "paused"]
+
+
+def forbidding(driver: Driver, changes: dict[str, Any]) -> tuple[Driver, tuple[str, ...]]:
+    config = changes.get("config", PUBLISHING)
+    publisher = Publisher(
+        {}, topic="control", cluster="local", timeout_s=1, is_dry=config.plan.dry_run is True
+    )
+    services = replace(driver.services, config=config, publisher=publisher)
+    return replace(driver, services=services), changes.get("paused", ())
+
+
+@pytest.mark.parametrize("changes", FORBIDDING, ids=_IDS)
+def test_plan_that_was_not_sent_is_not_sent_where_it_would_not_be_made_any_more(
+    cluster: Cluster, driver: Driver, changes: dict[str, Any]
+) -> None:
+    driver, paused = forbidding(driver, changes)
+
+    assert unavailable(driver, table({}), paused=paused) is None
+
+    assert cluster.sent == []
+    assert (driver.memory.published["g"].epoch, driver.memory.published["g"].target_hash) == (3, "")
+
+
+@pytest.mark.parametrize("changes", FORBIDDING, ids=_IDS)
+def test_withdrawal_that_was_not_sent_is_sent_where_no_plan_is_made_any_more(
+    cluster: Cluster, driver: Driver, changes: dict[str, Any]
+) -> None:
+    cluster.topic = {"g": 2}
+    driver, paused = forbidding(driver, changes)
+
+    unavailable(driver, table({"record": None, "target_hash": ""}), paused=paused)
+
+    assert cluster.sent == [("g withdrawn", 3)]
+
+
+def test_approved_plan_that_was_not_sent_is_sent(cluster: Cluster, driver: Driver) -> None:
+    driver, _ = forbidding(driver, FORBIDDING[1])
+    plan = PlanState(
+        epoch=3,
+        base_generation=4,
+        target={},
+        revoked={},
+        moves=1,
+        published_at_ms=NOW_MS,
+        sent_at_ms=NOW_MS,
+        valid_until_ms=NOW_MS + 60_000,
+        lag=1,
+        drain_s=None,
+        status_at_ms=NOW_MS,
+        approved_by="eva@desk",
+    )
+    driver.memory.states["g"] = to_json(replace(FRESH, plan=plan))
+
+    unavailable(driver, table({}))
+
+    assert cluster.sent == [("g", 3)]
+
+
+@pytest.mark.parametrize("changes", FORBIDDING, ids=_IDS)
+def test_batch_that_runs_again_sends_no_plan_that_would_not_be_made_any_more(
+    cluster: Cluster, decided: Settled, changes: dict[str, Any]
+) -> None:
+    driver, decisions = decided.driver, decided.services.store.tables["plan_state"]
+    stored = Stored(decisions=decisions, recorded=table(), paused=changes.get("paused", ()))
+    services = replace(driver.services, store=stored, config=changes.get("config", PUBLISHING))
+    past = Past(stamps={FIRST_WRITTEN: decided.stamp})
+    again = replace(decided, driver=replace(driver, services=services), past=past)
+    assert again.is_replay
+
+    assert publish_plans(again, decisions.filter(pc.field("updated_at") == at(0))) == 0
+    assert cluster.sent == []
 
 
 def test_withdrawal_that_was_not_sent_is_sent_whenever_it_was(cluster: Cluster, driver: Driver) -> None:
