@@ -16,8 +16,8 @@ from tests.benchmarks.worlds.run import run
 from tests.benchmarks.worlds.scenarios.parts import plain
 from tests.support.job.measured import seen_of
 from tests.support.planning.facts import NO_GUARDS, NOW_MS, committing, group
+from tests.support.planning.judged_walk import applied, effect, plan_of, under_it
 from tests.support.planning.plan_walk import Walk
-from tests.unit.pipeline.planning.test_judge import applied, effect, plan_of, under_it
 
 GUARDS = replace(NO_GUARDS, cooldown_ms=120_000, cooldown_max_ms=86_400_000)
 HELD = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.pipeline.planning.test_judge import LOSING, applied, effect, plan_of, under_it
+from tests.support.planning.judged_walk import LOSING, applied, effect, plan_of, under_it
 
 
 @pytest.mark.parametrize(("more", "expected"), [(26, "helped"), (27, "hurt")])
