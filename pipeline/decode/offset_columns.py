@@ -31,7 +31,7 @@ class Kind(IntEnum):
 
     COMMIT = 0
     TOMBSTONE = 1
-    """A commit was deleted or has expired."""
+    """A commit was deleted or has expired, or its offset is negative."""
     GROUP = 2
     """Group metadata (type 2); neither key nor value was looked at."""
     OTHER = 3

@@ -20,6 +20,8 @@ class Passage:
 
     at_ms: Int64s
     """``[P]``, ms since the epoch; UNKNOWN for an empty ring."""
+    earliest_ms: Int64s
+    """``[P]``, the newest sample that had not passed the offset: its record came later. Means nothing if `is_older`."""
     is_older: Bools
     """``[P]``, the offset was passed before the oldest sample, whose time (if any) ``at_ms`` is."""
 
@@ -30,6 +32,8 @@ class LagAge:
 
     seconds: Floats
     """``[P]``, >= 0, nan where unknown."""
+    most_seconds: Floats
+    """``[P]``, it has not waited longer than this; nan where unknown, and where ``seconds`` is a lower bound."""
     is_lower_bound: Bools
     """``[P]``, the record is older than every sample: it has waited this long or longer."""
 
@@ -49,19 +53,27 @@ def lag_age(samples: Samples, *, committed: Int64s, log_start: Int64s, lag: Int6
     """
     # Records below the log start are deleted: the next one to be read is the first that is left.
     passage = passage_of(samples, np.maximum(committed, log_start))
-    waited_s = np.maximum(now_ms - passage.at_ms, 0) / 1000.0
     # UNKNOWN is below 0, so it waits for nothing and is not 0 either: nan.
     waiting = (lag > 0) & (passage.at_ms != UNKNOWN)
-    seconds = np.where(waiting, waited_s, np.where(lag == 0, 0.0, np.nan))
-    return LagAge(seconds=seconds, is_lower_bound=waiting & passage.is_older)
+    is_lower_bound = waiting & passage.is_older
+
+    def since(at_ms: Int64s) -> Floats:
+        waited_s = np.maximum(now_ms - at_ms, 0) / 1000.0
+        return np.where(waiting, waited_s, np.where(lag == 0, 0.0, np.nan))
+
+    return LagAge(
+        seconds=since(passage.at_ms),
+        most_seconds=np.where(is_lower_bound, np.nan, since(passage.earliest_ms)),
+        is_lower_bound=is_lower_bound,
+    )
 
 
 def passage_of(samples: Samples, offset: Int64s) -> Passage:
     """The time at which the log end was last at ``offset``, on straight lines between the samples.
 
-    That is the moment from which the record at ``offset`` could arrive, so an age taken from it errs
-    to the high side, by at most the gap between two samples. An offset that the newest sample has not
-    passed gets the time of that sample.
+    That is about when the record at ``offset`` arrived: between the two samples around it, so an age taken from it
+    errs by less than the gap between them. The older samples are, the wider are their gaps. An offset that the newest
+    sample has not passed gets the time of that sample.
 
     Args:
         samples: P rings.
@@ -80,4 +92,4 @@ def passage_of(samples: Samples, offset: Int64s) -> Passage:
     fraction = np.where(rise > 0, (offset - first_end) / np.maximum(rise, 1), 0.0)
     duration_ms = entry(samples.observed_at_ms, behind) - first_ms
     at_ms = first_ms + (fraction * duration_ms).astype(np.int64)
-    return Passage(at_ms=at_ms, is_older=reached == 0)
+    return Passage(at_ms=at_ms, earliest_ms=first_ms, is_older=reached == 0)

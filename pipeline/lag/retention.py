@@ -1,7 +1,8 @@
 """Time until Kafka deletes the first record that a group has not read.
 
 Kafka deletes a segment when its newest record is older than `retention.ms`: never before the time counted here,
-and often later. A record counts as old as its arrival; if producers write older timestamps, Kafka deletes it sooner.
+and often later. A record counts as old as its arrival, at the earliest time that the samples allow; if producers write
+older timestamps, Kafka deletes it sooner.
 """
 
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ def seconds_left(age: LagAge, kept_s: Floats, *, lag: Int64s, is_expired: Bools)
         lag: Records, or UNKNOWN.
         is_expired: Records were deleted unread.
     """
-    left = np.maximum(kept_s - age.seconds, 0.0)
-    left = np.where((lag > 0) & ~(age.is_lower_bound & (left > 0)), left, np.nan)
+    left = np.maximum(kept_s - age.most_seconds, 0.0)
+    left = np.where(age.is_lower_bound & (age.seconds >= kept_s), 0.0, left)
+    left = np.where(lag > 0, left, np.nan)
     return np.where((lag > 0) & is_expired, 0.0, left)

@@ -61,7 +61,6 @@ BAD: dict[str, tuple[str, bytes, bytes | None]] = {
     "empty value": ("offset_commit", _KEY, b""),
     "value cut in the offset": ("offset_commit", _KEY, _VALUE[:6]),
     "value cut in the end": ("offset_commit", _KEY, _VALUE[:-1]),
-    "negative offset": ("offset_commit", _KEY, _VALUE[:2] + b"\xff" * 8 + _VALUE[10:]),
     "unknown version of a commit": ("offset_commit", _KEY, b"\x00\x63" + _VALUE[2:]),
     "negative version of a commit": ("offset_commit", _KEY, b"\xff\xff" + _VALUE[2:]),
     "unknown type": ("unknown_type", b"\x00\x63" + _KEY[2:], _VALUE),

@@ -117,11 +117,13 @@ def encode_offset_commit_key(key: OffsetCommitKey) -> bytes:
     return writer.to_bytes()
 
 
-def decode_offset_commit_value(value: bytes) -> OffsetCommitValue:
-    """The commit in a value of version 0 to 4.
+def decode_offset_commit_value(value: bytes) -> OffsetCommitValue | None:
+    """The commit in a value of version 0 to 4; None if its offset is negative.
+
+    Coordinators accept a negative offset, and from then on they answer that the group has no commit.
 
     Raises:
-        DecodeError: Unknown version, truncated, null metadata, negative offset, topic id of a wrong size.
+        DecodeError: Unknown version, truncated, null metadata, topic id of a wrong size.
     """
     reader = Reader(value)
     version = reader.int16("version")
@@ -129,19 +131,20 @@ def decode_offset_commit_value(value: bytes) -> OffsetCommitValue:
         raise DecodeError(f"unknown version {version}", position=0)
     reader.compact = version >= _FIRST_FLEXIBLE_VERSION
     committed_offset = reader.int64("offset")
-    if committed_offset < 0:
-        raise reader.error(f"negative offset {committed_offset}")
     epoch = reader.int32("leader epoch") if version >= _FIRST_EPOCH_VERSION else _ABSENT
     metadata = reader.raw_string("metadata")
     timestamp_ms = reader.int64("commit timestamp")
     expire_ms = reader.int64("expire timestamp") if version == _EXPIRE_VERSION else _ABSENT
+    topic_id = _topic_id(reader)
+    if committed_offset < 0:
+        return None
     return OffsetCommitValue(
         committed_offset=committed_offset,
         leader_epoch=epoch if epoch >= 0 else None,
         metadata=metadata.decode(errors="replace"),
         commit_timestamp_ms=_known_time(timestamp_ms),
         expire_timestamp_ms=_known_time(expire_ms),
-        topic_id=_topic_id(reader),
+        topic_id=topic_id,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pipeline.name_filter import NameFilter
 from pipeline.operate.doctor.evidence import GroupEvidence
-from pipeline.operate.doctor.finding import Figures, Finding, named
+from pipeline.operate.doctor.finding import Figures, Finding, named, quoted
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.output import partition_text, plain
 
@@ -30,17 +30,27 @@ def _present(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
     what = f"{len(group.lags)} partition(s) of {len(topics)} topic(s)" if group.lags else "no partition"
     yield figures.finding("ok", f"the group is listed with {what}; {_kind(group)}")
     if not group.lags:
-        yield figures.finding(
-            "note",
-            "there is no lag to show: the group has neither a commit nor a partition",
-            "look at its subscription: `lagwise groups --members --wide`",
-        )
+        yield _without_lag(group, figures)
     if group.stream.is_configured and (why := _left_out(group)):
         yield figures.of_configuration("source.groups_exclude").finding(
             "note",
             f"this configuration leaves the group out ({why}), and the stream has listed it under another one",
             "restart the stream to make it use this configuration; otherwise name its own with --config",
         )
+
+
+def _without_lag(group: GroupEvidence, figures: Figures) -> Finding:
+    if group.group is not None and group.group["group_type"] == "share":
+        return figures.finding(
+            "note",
+            "lagwise shows no lag of share groups: it does not read the topic in which Kafka keeps their positions",
+            f"ask Kafka's own tool: `kafka-share-groups.sh --describe --group {quoted(group.group_id)}`",
+        )
+    return figures.finding(
+        "note",
+        "there is no lag to show: the group has neither a commit nor a partition",
+        "look at its subscription: `lagwise groups --members --wide`",
+    )
 
 
 def _kind(group: GroupEvidence) -> str:

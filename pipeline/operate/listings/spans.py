@@ -1,10 +1,12 @@
 """Time spans of tables that are partitioned by day."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from pipeline.config.model import Config
 
 
 def between(start: datetime | None, end: datetime) -> pc.Expression:
@@ -20,3 +22,8 @@ def last_of(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     numbered = rows.select(list(key)).append_column("row", pa.array(range(rows.num_rows), pa.int64()))
     last = numbered.group_by(list(key)).aggregate([("row", "max")])
     return rows.take(last.sort_by([(name, "ascending") for name in key])["row_max"])
+
+
+def longest_gap(config: Config) -> timedelta:
+    """How long a row of `lag_history` holds at most: after it the partition is gone, or the stream was not running."""
+    return timedelta(seconds=2 * config.history.max_gap_s)

@@ -68,6 +68,8 @@ def _commit(key: bytes | None, value: bytes | None, group: str) -> list[Commit]:
     if group_id_of(key) != group:
         return []
     commit = decode_offset_commit_value(value)
+    if commit is None:
+        return []
     return [
         Commit(
             partition=decode_offset_commit_key(key).partition,

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta, timezone
 from typing import Annotated
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
@@ -10,9 +11,9 @@ from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption, TopicsOption
 from pipeline.operate.cli.times import SinceOption, parse_time
 from pipeline.operate.listings.partitions import MEASURES, PARTITION
-from pipeline.operate.listings.spans import between, last_of
+from pipeline.operate.listings.spans import between, last_of, longest_gap
 from pipeline.operate.old_log_ends import limit_of, with_is_old
-from pipeline.operate.output import Column, FormatOption, WideOption, end_without, names, progress, show
+from pipeline.operate.output import Column, FormatOption, WideOption, end_without, names, note, progress, show
 from pipeline.tables.reading import all_of, matches
 
 _UPDATED = "updated_at"
@@ -22,7 +23,6 @@ _COLUMNS = (
     *(column for column in MEASURES if column.name != _UPDATED),
 )
 _KEY = ["group_id", "topic", "partition", "cluster"]
-# Every partition has a row at least every `history.max_gap_s`, and so within a day.
 _LOOK_BACK = timedelta(days=1)
 
 
@@ -37,7 +37,8 @@ def history(
     at: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="One moment instead: each partition's newest row of the 24 hours before it."
+            metavar="TIME",
+            help="One moment instead: each partition's newest row of the 24 hours before it.",
         ),
     ] = None,
     wide: WideOption = False,
@@ -71,6 +72,18 @@ def history(
     rows = with_is_old(rows, limit_of(source.config)).sort_by(
         [(name, "ascending") for name in (_UPDATED, *_KEY)]
     )
-    rows = last_of(rows, _KEY) if at else rows
+    if at:
+        rows = last_of(rows, _KEY)
+        _warn_of_gaps(rows, end, longest_gap(source.config))
     show(rows, _COLUMNS, output=output, wide=wide)
     end_without(rows, f"no row between {start:%Y-%m-%dT%H:%M:%SZ} and {end:%Y-%m-%dT%H:%M:%SZ} matches")
+
+
+def _warn_of_gaps(rows: pa.Table, moment: datetime, limit: timedelta) -> None:
+    """Print a note on stderr if a row is so old that nothing is known of its partition at that moment."""
+    old = pc.sum(pc.less(rows[_UPDATED], pa.scalar(moment - limit, rows[_UPDATED].type))).as_py() or 0
+    if old:
+        note(
+            f"{old} of {rows.num_rows} rows are more than {limit.total_seconds():.0f} s older than that moment: by "
+            "then their group, commit or topic was gone, or the stream was not running"
+        )

@@ -61,8 +61,8 @@ def lag(
     Example: lagwise lag --group 'billing-*' --top 20
 
     AT-COMMIT is the lag at the newest commit; the rest of LAG arrived later. TREND compares with some minutes ago:
-    growing, steady or falling. RETENTION-S is how long Kafka keeps the first unread record at least; 0: it has deleted
-    unread records.
+    growing, steady or falling. RETENTION-S is how long Kafka keeps the first unread record at least; 0: it may
+    delete it at any moment, or has already (EXPIRED).
 
     A status with * is provisional: the commit may be an old one. LAG with ~ rests on an old log end offset, because no
     broker has reported a newer one. LAG-SECONDS with > is a lower bound. - means unknown or none.

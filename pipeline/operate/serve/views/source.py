@@ -3,12 +3,13 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import StoreError
 from pipeline.operate.health import sight
+from pipeline.operate.listings.spans import longest_gap
 from pipeline.operate.serve.newest import Newest
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
 from pipeline.operate.serve.views.facts import COLUMNS
@@ -65,8 +66,7 @@ class Source:
         self.tables = tables
         self.config = config
         self._fleet = Newest[tuple[int, ...], Fleet]()
-        self.max_gap = timedelta(seconds=2 * config.history.max_gap_s)
-        """Return the gap between two rows of a partition's history from which its lag counts as unknown."""
+        self.max_gap = longest_gap(config)
         self._sparks = Sparks(max_gap=self.max_gap)
         # Another process may show the same versions under other settings.
         self._token = secrets.token_hex(4)

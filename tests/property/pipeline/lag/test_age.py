@@ -1,11 +1,13 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.lag.age import LagAge, lag_age
 from pipeline.lag.lag import lag
+from pipeline.lag.samples import append
 from tests.property.pipeline.lag import oracles
 from tests.support.job.measures import Sample, ints, rings
 
@@ -72,3 +74,22 @@ def test_who_is_further_behind_waits_no_shorter(
     of_ahead = age(samples, ahead, 0, log_end, now_ms).seconds[0]
 
     assert math.isnan(of_behind) or of_ahead <= of_behind
+
+
+@given(st.lists(st.sampled_from([0, 0, 0, 1, 5, 1000]), min_size=20, max_size=120), st.data())
+@settings(deadline=None, max_examples=50)
+def test_no_record_has_waited_longer_than_the_bound_however_many_samples_were_dropped(
+    arrivals: list[int], data: st.DataObject
+) -> None:
+    """All records of a tick arrive just after the sample before it."""
+    ends = np.cumsum([100, *arrivals, 1])
+    samples = rings([])
+    for tick, end in enumerate(ends.tolist()):
+        samples = append(samples, ints([tick * 30_000]), ints([end]))
+    committed, now_ms = data.draw(st.integers(100, int(ends[-1]) - 1)), 30_000 * (len(ends) - 1)
+    arrived_ms = 30_000 * (int(np.searchsorted(ends, committed, side="right")) - 1)
+
+    lags = ints([int(ends[-1]) - committed])
+    found = lag_age(samples, committed=ints([committed]), log_start=ints([0]), lag=lags, now_ms=now_ms)
+
+    assert found.most_seconds[0] >= max(found.seconds[0], (now_ms - arrived_ms) / 1000)

@@ -138,6 +138,16 @@ def test_metadata_with_a_length_of_three_bytes_does_not_shift_the_fields_behind_
     assert row(columns, 0) == GOOD
 
 
+def test_commit_of_a_negative_offset_is_a_tombstone() -> None:
+    """Coordinators accept it, and answer that the group has no commit."""
+    negative = golden.V4[:2] + b"\xff" * 8 + golden.V4[10:]
+
+    columns = decoded((golden.KEY_COMMIT, negative), (golden.KEY_COMMIT, golden.V4))
+
+    assert kinds(columns) == [Kind.TOMBSTONE, Kind.COMMIT]
+    assert [row(columns, 0), row(columns, 1)] == [("g", "t", 3, None, None, None), GOOD]
+
+
 def test_group_that_is_not_utf_8_is_bad_and_its_neighbours_are_not() -> None:
     broken = golden.KEY_COMMIT.replace(b"g", b"\xff")
     accented = b"\x00\x01\x00\x02\xc3\xa9\x00\x01t\x00\x00\x00\x03"

@@ -41,10 +41,18 @@ def test_age_is_the_time_since_the_log_end_passed(
     assert actual.is_lower_bound.tolist() == [False]
 
 
+@pytest.mark.parametrize(
+    ("committed", "expected_s"), [(399, 11.0), (300, 11.0), (200, 11.0), (199, 21.0), (100, 21.0), (400, 0.0)]
+)
+def test_no_record_is_older_than_the_sample_before_it(committed: int, expected_s: float) -> None:
+    assert age(RING, committed, 400).most_seconds.tolist() == [expected_s]
+
+
 def test_lag_older_than_the_ring_is_a_lower_bound() -> None:
     actual = age(RING, 99, 400)
 
     assert actual.seconds.tolist() == [31.0]
+    assert np.isnan(actual.most_seconds).tolist() == [True]
     assert actual.is_lower_bound.tolist() == [True]
 
 

@@ -13,13 +13,20 @@ def left(
     *,
     kept_s: float | None = 3600.0,
     age_s: float | None = 600.0,
+    most_s: float | None = None,
     at_least: bool = False,
     lag: int | None = 5,
     is_expired: bool = False,
 ) -> float | None:
     """Seconds of one partition."""
+    seconds_old = np.nan if age_s is None else age_s
+    most_seconds = np.nan if at_least else seconds_old if most_s is None else most_s
     (seconds,) = seconds_left(
-        LagAge(seconds=np.array([np.nan if age_s is None else age_s]), is_lower_bound=np.array([at_least])),
+        LagAge(
+            seconds=np.array([seconds_old]),
+            most_seconds=np.array([most_seconds]),
+            is_lower_bound=np.array([at_least]),
+        ),
         np.array([np.nan if kept_s is None else kept_s]),
         lag=ints([lag]),
         is_expired=np.array([is_expired]),
@@ -30,6 +37,11 @@ def left(
 def test_first_unread_record_is_kept_for_what_its_age_leaves() -> None:
     assert left() == 3000
     assert left(age_s=4000.0) == 0
+
+
+def test_record_is_kept_for_no_longer_than_the_earliest_arrival_that_the_samples_allow() -> None:
+    assert left(age_s=600.0, most_s=900.0) == 2700
+    assert left(age_s=3500.0, most_s=3700.0) == 0
 
 
 @pytest.mark.parametrize("unknown", ["kept_s", "age_s", "lag"])

@@ -113,12 +113,21 @@ def test_time_that_no_table_can_hold_is_unknown(timestamp_ms: int) -> None:
     assert decode_offset_commit_value(data).commit_timestamp_ms is None
 
 
+@pytest.mark.parametrize("value", [golden.V3, golden.V4, golden.V4_TOPIC_ID], ids=["v3", "v4", "topic id"])
+def test_negative_offset_is_no_commit(value: bytes) -> None:
+    assert decode_offset_commit_value(value[:2] + b"\xff" * 8 + value[10:]) is None
+
+
 BAD_VALUES = {
     "empty": (b"", "version: 2 bytes needed, 0 left", 0),
     "unknown version": (b"\x00\x05" + golden.V4[2:], "unknown version 5", 0),
     "negative version": (b"\xff\xff" + golden.V4[2:], "unknown version -1", 0),
     "truncated offset": (golden.V3[:9], "offset: 8 bytes needed, 7 left", 2),
-    "negative offset": (b"\x00\x03" + b"\xff" * 8 + golden.V3[10:], "negative offset -1", 10),
+    "truncated after a negative offset": (
+        b"\x00\x03" + b"\xff" * 8 + golden.V3[10:14],
+        "metadata: 2 bytes needed, 0 left",
+        14,
+    ),
     "null metadata": (golden.V3[:14] + b"\xff\xff" + golden.V3[17:], "metadata: null", 16),
     "null compact metadata": (golden.V4[:14] + b"\x00" + golden.V4[16:], "metadata: null", 15),
     "negative length": (golden.V3[:14] + b"\x80\x00", "metadata: negative length -32768", 16),

@@ -159,3 +159,13 @@ def test_group_without_partitions_is_listed_and_says_so(patient: Patient) -> Non
     assert told(patient.findings(), "listed") == [
         ("note", "there is no lag to show: the group has neither a commit nor a partition")
     ]
+
+
+def test_share_group_has_no_lag_here_although_it_has_one_in_kafka(patient: Patient) -> None:
+    patient.write("partition_lag")
+    patient.write("consumer_groups", group(group_type="share", state=None, members=None))
+
+    (found,) = (one for one in patient.findings() if one.question == "listed" and one.level == "note")
+
+    assert found.cause.startswith("lagwise shows no lag of share groups")
+    assert found.todo == "ask Kafka's own tool: `kafka-share-groups.sh --describe --group billing`"

@@ -51,6 +51,23 @@ def test_moment_looks_back_one_day(world: Any) -> None:
     assert world.run("history", "--at", "2026-02-01T12:30:00Z").exit_code == 1
 
 
+def test_rows_that_ended_long_before_the_moment_are_counted(world: Any) -> None:
+    """Groups, commits and topics that were deleted leave no row that says so."""
+    world.write(
+        "lag_history",
+        {"lag": 90, "partition": 0, "updated_at": NOON - timedelta(hours=1)},
+        {"lag": 0, "partition": 1, "updated_at": NOON - timedelta(minutes=9)},
+    )
+
+    found = world.run("history", "--at", "2026-01-31T12:00:00Z")
+
+    assert "1 of 2 rows are more than 600 s older than that moment" in found.stderr
+    assert "older than that moment" not in world.run("history", "--since", "2026-01-31T10:00:00Z").stderr
+    assert (
+        "older than that moment" not in world.run("history", "-p", "1", "--at", "2026-01-31T12:00:00Z").stderr
+    )
+
+
 def test_group_topic_and_partition_are_filters(world: Any) -> None:
     _write_hours(world)
     since = ("--since", "2026-01-31T09:00")
