@@ -16,7 +16,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import cast
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 from assignor.clients.clock import clock_s, now_ms
 from assignor.clients.confluent.config import Config, reader_config, with_credentials
@@ -98,8 +106,10 @@ class TopicsReader:
         with closing(Consumer(self._config)) as reader:
             places = self._places(reader)
             ends = self._ends(reader, places)
-            starts = dict.fromkeys(places, 0) | self._starts_of_acks(reader, ends)
-            self._positions = dict(starts)
+            of_acks = self._starts_of_acks(reader, ends)
+            self._positions = dict.fromkeys(places, 0) | of_acks
+            # Not from 0: retention may have deleted the first plans.
+            starts = dict.fromkeys(places, OFFSET_BEGINNING) | of_acks
             reader.assign([TopicPartition(*place, start) for place, start in sorted(starts.items())])
             self._read_to(reader, ends)
             self._heard.set_up(is_up=True)

@@ -5,13 +5,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, TopicPartition
 
 from assignor.clients.confluent import reader as confluent_reader
 from assignor.clients.confluent.heard import Heard
 from assignor.clients.confluent.reader import Names, TopicsAwayError, TopicsReader
 from assignor.protocol import acks, control
 from assignor.protocol.acks import Follows
+from tests.support.brokers.mock_cluster import MockCluster
 from tests.support.followers.follow_driver import A, head
 from tests.support.followers.follow_plans import CLUSTER, GROUP, key_of, plan
 
@@ -132,7 +133,23 @@ def test_topics_are_up_when_both_are_read_to_their_end(
         assert heard.plan(0) == PLAN
 
     assert (heard.is_up, heard.outages) == (False, 1)
-    assert broker.assigned == {CONTROL: 0, ACKS: 7}
+    assert broker.assigned == {CONTROL: OFFSET_BEGINNING, ACKS: 7}
+
+
+@pytest.mark.parametrize("deleted", [3, 5], ids=["some", "all"])
+def test_control_topic_whose_first_plans_were_deleted_is_read(deleted: int) -> None:
+    with MockCluster(1) as cluster:
+        for topic in (CONTROL, ACKS):
+            cluster.create(topic, 1)
+        cluster.fill(CONTROL, {0: 5})
+        cluster.delete_records(CONTROL, 0, before=deleted)
+        heard = Heard()
+        names = Names(control=CONTROL, acks=ACKS, cluster=None, group=GROUP)
+
+        with TopicsReader(
+            {"group.id": GROUP, "bootstrap.servers": cluster.bootstrap}, names, heard
+        )._connected():
+            assert heard.is_up
 
 
 def test_acknowledgements_of_the_last_minute_are_heard(
