@@ -15,6 +15,7 @@ from assignor.clients.plugin.trouble import (
     PROBE_EVERY_S,
     RETRY_AFTER_S,
     RETRY_AT_MOST_S,
+    Trouble,
     acknowledging,
     made_again,
     not_there,
@@ -86,8 +87,6 @@ class Background:
         if self._tasks:
             # `wait` does not raise their exceptions, so a cancellation of the caller is not mistaken for theirs.
             await asyncio.wait(self._tasks)
-        if self._writer is not None:
-            await self._quietly(self._writer.stop())
 
     async def wait_for(self, epoch: int, within_s: float) -> None:
         """Return once that epoch has been read, after the timeout, or at once if the topic cannot be read."""
@@ -110,7 +109,7 @@ class Background:
             finally:
                 await self._is_reading_now(is_reading=False)
                 if reader is not None:
-                    await self._quietly(reader.stop())
+                    await _quietly(reader.stop(), self._reading)
             await asyncio.sleep(retry_after_s)
             retry_after_s = min(2 * retry_after_s, RETRY_AT_MOST_S)
 
@@ -167,18 +166,27 @@ class Background:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _send(self) -> None:
-        while True:
-            while self._acks:
-                ack = self._acks.popleft()
-                try:
-                    await within(2 * _ANSWER_WITHIN_S, self._acknowledge(ack))
-                except Exception as error:  # noqa: BLE001 - as above
-                    self._acknowledging.begins(error)
-                    # The next acknowledgement gets a new producer: this one may still hold what it could not send.
-                    writer, self._writer = self._writer, None
-                    if writer is not None:
-                        await self._quietly(writer.stop())
-            await asyncio.sleep(_LOOK_EVERY_S)
+        try:
+            while True:
+                while self._acks:
+                    await self._send_one(self._acks.popleft())
+                await asyncio.sleep(_LOOK_EVERY_S)
+        finally:
+            # Here, since who closes may be cancelled before this has ended.
+            await self._stop_writer()
+
+    async def _send_one(self, ack: AnyAck) -> None:
+        try:
+            await within(2 * _ANSWER_WITHIN_S, self._acknowledge(ack))
+        except Exception as error:  # noqa: BLE001 - as above
+            self._acknowledging.begins(error)
+            # The next acknowledgement gets a new producer: this one may still hold what it could not send.
+            await self._stop_writer()
+
+    async def _stop_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            await _quietly(writer.stop(), self._acknowledging)
 
     async def _acknowledge(self, ack: AnyAck) -> None:
         if self._acks_topic is None:
@@ -188,7 +196,7 @@ class Background:
             try:
                 await writer.start()
             except BaseException:
-                await self._quietly(writer.stop())
+                await _quietly(writer.stop(), self._acknowledging)
                 raise
             self._writer = writer
         await self._writer.send_and_wait(
@@ -196,11 +204,12 @@ class Background:
         )
         self._acknowledging.ends()
 
-    async def _quietly(self, stopping: Coroutine[Any, Any, None]) -> None:
-        try:
-            await within(_ANSWER_WITHIN_S, stopping)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._reading.begins(error)
+
+async def _quietly(stopping: Coroutine[Any, Any, None], trouble: Trouble) -> None:
+    try:
+        await within(_ANSWER_WITHIN_S, stopping)
+    except Exception as error:  # noqa: BLE001 - as above
+        trouble.begins(error)
 
 
 def _writer(connection: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,6 +69,7 @@ class Writer:
 
     sent: ClassVar[list[AnyAck]] = []
     fails: ClassVar[bool] = False
+    stopped: ClassVar[int] = 0
     __signature__ = inspect.signature(AIOKafkaProducer)
 
     def __init__(self, **settings: Any) -> None:
@@ -76,7 +77,10 @@ class Writer:
 
     async def start(self) -> None: ...
 
-    async def stop(self) -> None: ...
+    async def stop(self) -> None:
+        Writer.stopped += 1
+        if self.fails:
+            raise KafkaConnectionError
 
     async def send_and_wait(self, topic: str, *, key: bytes, value: bytes, partition: int) -> None:
         assert (topic, partition) == ("acks", 0)
@@ -95,6 +99,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
     monkeypatch.setattr(QuietReader, "failing", [])
     monkeypatch.setattr(QuietReader, "records", [])
     monkeypatch.setattr(Writer, "sent", [])
+    monkeypatch.setattr(Writer, "stopped", 0)
     return Writer.sent
 
 
@@ -131,7 +136,7 @@ def test_acknowledgement_that_cannot_be_sent_does_not_end_the_following(
 
     asyncio.run(applied(lambda: caplog.records, acks_topic="acks"))
 
-    assert (sent, len(caplog.records)) == ([], 1)
+    assert (sent, Writer.stopped, len(caplog.records)) == ([], 1, 1)
     assert "an acknowledgement cannot be sent" in caplog.text
 
 
@@ -247,6 +252,25 @@ def test_cancellation_of_the_caller_is_not_swallowed(sent: list[AnyAck]) -> None
         return task.cancelled()
 
     assert asyncio.run(cancelled_while_leaving())
+
+
+def test_producer_is_stopped_also_if_the_caller_is_cancelled_as_it_waits_for_the_reader(
+    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slowly(_: QuietReader) -> None:
+        await asyncio.sleep(0.1)
+
+    async def cancelled_twice() -> None:
+        task = asyncio.create_task(applied(lambda: False, acks_topic="acks"))
+        await until(lambda: bool(sent))
+        for _ in range(2):
+            task.cancel()
+            await asyncio.sleep(0.02)
+        assert task.cancelled()
+        await until(lambda: Writer.stopped == 1)
+
+    monkeypatch.setattr(QuietReader, "stop", slowly)
+    asyncio.run(asyncio.wait_for(cancelled_twice(), timeout=5))
 
 
 def test_work_that_holds_back_its_cancellation_is_left_behind() -> None:
