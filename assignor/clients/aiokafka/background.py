@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from assignor.clients.aiokafka.bounded import within
 from assignor.clients.control import ControlState
 from assignor.clients.plugin.trouble import (
+    FIRST_PROBE_AFTER_S,
     PROBE_EVERY_S,
     RETRY_AFTER_S,
     RETRY_AT_MOST_S,
@@ -72,6 +73,7 @@ class Background:
         self._acknowledging = acknowledging(acks_topic or "", state.group)
         self._steering = steering(control_topic, state.group)
         self._is_reading = False
+        self._retry_after_s = RETRY_AFTER_S
         self._fed = asyncio.Condition()
         self._writer: Any = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -96,22 +98,19 @@ class Background:
                 await asyncio.wait_for(arrived, within_s)
 
     async def _read(self) -> None:
-        retry_after_s = RETRY_AFTER_S
         while True:
             reader = None
             try:
                 reader = AIOKafkaConsumer(**{**self._connection, **_READER})
                 await self._read_with(reader)
             except Exception as error:  # noqa: BLE001 - whatever it is, the consumer goes on
-                # It has worked until now, so it may work again soon.
-                retry_after_s = RETRY_AFTER_S if self._is_reading else retry_after_s
                 self._reading.begins(error)
             finally:
                 await self._is_reading_now(is_reading=False)
                 if reader is not None:
                     await _quietly(reader.stop(), self._reading)
-            await asyncio.sleep(retry_after_s)
-            retry_after_s = min(2 * retry_after_s, RETRY_AT_MOST_S)
+            await asyncio.sleep(self._retry_after_s)
+            self._retry_after_s = min(2 * self._retry_after_s, RETRY_AT_MOST_S)
 
     async def _read_with(self, reader: Any) -> None:
         """Read the topic from its beginning, until something fails.
@@ -121,7 +120,8 @@ class Background:
         """
         loop = asyncio.get_running_loop()
         await within(2 * _ANSWER_WITHIN_S, self._subscribe(reader))
-        probe_s = loop.time()
+        # By then the first fetch is answered: a topic that may not be read may still be asked for its end.
+        probe_s = loop.time() + FIRST_PROBE_AFTER_S
         while True:
             polled = await within(
                 _LOOK_EVERY_S + _ANSWER_WITHIN_S, reader.getmany(timeout_ms=int(_LOOK_EVERY_S * 1000))
@@ -132,6 +132,8 @@ class Background:
             if loop.time() >= probe_s:
                 await within(_ANSWER_WITHIN_S, self._probe(reader))
                 self._reading.ends()
+                # It works, so it may soon work again.
+                self._retry_after_s = RETRY_AFTER_S
                 probe_s = loop.time() + PROBE_EVERY_S
             await self._is_reading_now(is_reading=True)
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
-from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
+from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError, TopicAuthorizationFailedError
 
 from assignor.clients.aiokafka import Following, background
 from assignor.clients.aiokafka.bounded import within
@@ -95,6 +95,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
     monkeypatch.setattr(background, "AIOKafkaProducer", Writer)
     monkeypatch.setattr(background, "_LOOK_EVERY_S", 0.01)
     monkeypatch.setattr(background, "RETRY_AFTER_S", 0.01)
+    monkeypatch.setattr(background, "FIRST_PROBE_AFTER_S", 0.05)
     monkeypatch.setattr(QuietReader, "made", 0)
     monkeypatch.setattr(QuietReader, "failing", [])
     monkeypatch.setattr(QuietReader, "records", [])
@@ -156,6 +157,31 @@ def test_reader_that_fails_is_told_once_and_begins_anew(
 
     assert QuietReader.made == 4
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    assert sent == []
+
+
+def test_topic_that_may_be_described_and_not_read_is_told_once(
+    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The refusal comes with the answer to the first fetch, which is later than the first answer about the end."""
+
+    async def refused(_: QuietReader, *, timeout_ms: int) -> dict[str, Any]:
+        del timeout_ms
+        polls.append(QuietReader.made)
+        if polls.count(QuietReader.made) > 2:
+            raise TopicAuthorizationFailedError
+        return {}
+
+    async def scenario() -> None:
+        async with Following(cluster="local", group_id="g"):
+            await until(lambda: QuietReader.made > 5)
+
+    polls: list[int] = []
+    monkeypatch.setattr(QuietReader, "getmany", refused)
+    with caplog.at_level(logging.INFO, logger="assignor"):
+        asyncio.run(asyncio.wait_for(scenario(), timeout=5))
+
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert sent == []
 
 
