@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from confluent_kafka import Consumer, TopicPartition
 
@@ -73,6 +74,9 @@ class Steering:
 
     def subscribe(self) -> None:
         """Join the group, as far as the user's polls let it."""
+        # librdkafka takes a name that begins so for a pattern.
+        known = None if any(name.startswith("^") for name in self._topics) else frozenset(self._topics)
+        self.state = replace(self.state, settings=replace(self.state.settings, topics=known))
         self._reading.consumer.subscribe(
             self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )

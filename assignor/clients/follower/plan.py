@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from assignor.clients.control import Misfit, misfit, named_in_moves, targets
+from assignor.clients.control import Misfit, misfit, named_in_moves, spread, targets
 from assignor.clients.follower.state import (
     Assign,
     Change,
@@ -127,7 +127,13 @@ def _why_not(state: FollowerState, plan: ControlRecord) -> str | None:
     if why is Misfit.BASE:
         # In a generation that has moved on, a plan may as well start from where its partitions are now.
         why = misfit(plan, generation=state.generation, member=state.member, owned=state.held)
-    return why.value if why else None
+    return why.value if why else _gives_foreign(state, plan)
+
+
+def _gives_foreign(state: FollowerState, plan: ControlRecord) -> str | None:
+    given = {topic for topic, _ in spread(plan.members[state.member].target)}
+    foreign = sorted(given - (given if state.settings.topics is None else state.settings.topics))
+    return f"target has topic {foreign[0]}, which this member does not subscribe to" if foreign else None
 
 
 def _needs_older(state: FollowerState, plan: ControlRecord) -> str | None:
