@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from assignor.clients.control import Misfit, misfit, named_in_moves, spread, targets
+from assignor.clients.control import Misfit, misfit, named_in_moves, targets
 from assignor.clients.follower.state import (
     Assign,
     Change,
@@ -131,7 +131,7 @@ def _why_not(state: FollowerState, plan: ControlRecord) -> str | None:
 
 
 def _gives_foreign(state: FollowerState, plan: ControlRecord) -> str | None:
-    given = {topic for topic, _ in spread(plan.members[state.member].target)}
+    given = {topic for (topic, _), member in targets(plan).items() if member == state.member}
     foreign = sorted(given - (given if state.settings.topics is None else state.settings.topics))
     return f"target has topic {foreign[0]}, which this member does not subscribe to" if foreign else None
 
