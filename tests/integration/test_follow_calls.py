@@ -1,10 +1,11 @@
 """Calls of a plain consumer on a follower of a real broker: topics anew, offsets by hand, another login, a transaction."""
 
+import time
 from typing import Any
 
 import pytest
 from confluent_kafka import Message, Producer, TopicPartition
-from confluent_kafka.admin import AclOperation, ResourceType
+from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 
 from assignor.clients.confluent import Follower, TransactionsUnsupportedError
 from pipeline.local.embedded.broker import EmbeddedBroker
@@ -136,3 +137,35 @@ def test_error_of_a_listener_is_what_the_user_gets_also_if_c_code_raised_it(brok
         ) as follower,
     ):
         wait_until(lambda: follower.poll(0.2), what="the error of the listener")
+
+
+@pytest.mark.parametrize("listener", ["on_gained", "on_revoked"])
+def test_follower_that_is_closed_by_a_listener_leaves_its_group_at_once(
+    broker: EmbeddedBroker, listener: str
+) -> None:
+    topic = f"calls-close-{listener}"
+    create_topics(broker.bootstrap_servers, {topic: 1})
+    produce(broker.bootstrap_servers, topic, {0: 5})
+    closed_s: list[float] = []
+
+    def close(_partitions: list[TopicPartition]) -> None:
+        closed_s.append(time.monotonic())
+        follower.close()
+
+    listeners: Any = {"on_revoked": lambda _: follower.commit(asynchronous=False), listener: close}
+    follower = Follower(config(broker.bootstrap_servers, topic), [topic], **listeners)
+
+    def read_and_move_on() -> None:
+        if follower.poll(0.2):
+            follower.subscribe(["calls-close-other"])
+
+    with pytest.raises(RuntimeError, match="Consumer closed"):
+        wait_until(read_and_move_on, what="the follower to be closed")
+
+    assert time.monotonic() - closed_s[0] < 10
+    wait_until(lambda: not members_of(broker, topic), what="the member to be gone", within_s=10)
+
+
+def members_of(broker: EmbeddedBroker, group: str) -> Any:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    return admin.describe_consumer_groups([group])[group].result().members

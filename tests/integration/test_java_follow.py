@@ -53,8 +53,11 @@ def all_read(members: Members, records: int) -> bool:
 
 def told(host: JavaHost, setup: PluginSetup, words: str, times: int) -> None:
     """Return when the members have said so of the control topic, so often."""
-    wanted = f"Control topic {setup.control} {words}"
-    wait_until(lambda: sum(wanted in line for line in list(host.said)) == times, what=f"{times} x {words}")
+    wait_until(lambda: times_told(host, setup, words) == times, what=f"{times} x {words}")
+
+
+def times_told(host: JavaHost, setup: PluginSetup, words: str) -> int:
+    return sum(f"Control topic {setup.control} {words}" in line for line in list(host.said))
 
 
 @pytest.mark.parametrize(
@@ -166,6 +169,8 @@ def test_member_reads_plans_as_the_user_that_its_consumer_is_as_soon_as_it_may(
         (AclOperation.READ, topic, setup.name),
         (AclOperation.READ, group, setup.name),
         (AclOperation.WRITE, topic, setup.acks),
+        # Enough to find the topic's partitions, and its end.
+        (AclOperation.DESCRIBE, topic, setup.control),
     )
     login = f'username="javas" password="{secured.password_file.read_text()}";'
     config = {
@@ -188,3 +193,4 @@ def test_member_reads_plans_as_the_user_that_its_consumer_is_as_soon_as_it_may(
         apply(setup, members)
 
     assert none_failed(members)
+    assert times_told(host, setup, "cannot be read") == 2

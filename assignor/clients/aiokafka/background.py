@@ -12,9 +12,11 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from assignor.clients.aiokafka.bounded import within
 from assignor.clients.control import ControlState
 from assignor.clients.plugin.trouble import (
+    FIRST_PROBE_AFTER_S,
     PROBE_EVERY_S,
     RETRY_AFTER_S,
     RETRY_AT_MOST_S,
+    Trouble,
     acknowledging,
     made_again,
     not_there,
@@ -71,6 +73,7 @@ class Background:
         self._acknowledging = acknowledging(acks_topic or "", state.group)
         self._steering = steering(control_topic, state.group)
         self._is_reading = False
+        self._retry_after_s = RETRY_AFTER_S
         self._fed = asyncio.Condition()
         self._writer: Any = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -86,8 +89,6 @@ class Background:
         if self._tasks:
             # `wait` does not raise their exceptions, so a cancellation of the caller is not mistaken for theirs.
             await asyncio.wait(self._tasks)
-        if self._writer is not None:
-            await self._quietly(self._writer.stop())
 
     async def wait_for(self, epoch: int, within_s: float) -> None:
         """Return once that epoch has been read, after the timeout, or at once if the topic cannot be read."""
@@ -97,22 +98,19 @@ class Background:
                 await asyncio.wait_for(arrived, within_s)
 
     async def _read(self) -> None:
-        retry_after_s = RETRY_AFTER_S
         while True:
             reader = None
             try:
                 reader = AIOKafkaConsumer(**{**self._connection, **_READER})
                 await self._read_with(reader)
             except Exception as error:  # noqa: BLE001 - whatever it is, the consumer goes on
-                # It has worked until now, so it may work again soon.
-                retry_after_s = RETRY_AFTER_S if self._is_reading else retry_after_s
                 self._reading.begins(error)
             finally:
                 await self._is_reading_now(is_reading=False)
                 if reader is not None:
-                    await self._quietly(reader.stop())
-            await asyncio.sleep(retry_after_s)
-            retry_after_s = min(2 * retry_after_s, RETRY_AT_MOST_S)
+                    await _quietly(reader.stop(), self._reading)
+            await asyncio.sleep(self._retry_after_s)
+            self._retry_after_s = min(2 * self._retry_after_s, RETRY_AT_MOST_S)
 
     async def _read_with(self, reader: Any) -> None:
         """Read the topic from its beginning, until something fails.
@@ -122,7 +120,8 @@ class Background:
         """
         loop = asyncio.get_running_loop()
         await within(2 * _ANSWER_WITHIN_S, self._subscribe(reader))
-        probe_s = loop.time()
+        # By then the first fetch is answered: a topic that may not be read may still be asked for its end.
+        probe_s = loop.time() + FIRST_PROBE_AFTER_S
         while True:
             polled = await within(
                 _LOOK_EVERY_S + _ANSWER_WITHIN_S, reader.getmany(timeout_ms=int(_LOOK_EVERY_S * 1000))
@@ -133,6 +132,8 @@ class Background:
             if loop.time() >= probe_s:
                 await within(_ANSWER_WITHIN_S, self._probe(reader))
                 self._reading.ends()
+                # It works, so it may soon work again.
+                self._retry_after_s = RETRY_AFTER_S
                 probe_s = loop.time() + PROBE_EVERY_S
             await self._is_reading_now(is_reading=True)
 
@@ -167,18 +168,27 @@ class Background:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _send(self) -> None:
-        while True:
-            while self._acks:
-                ack = self._acks.popleft()
-                try:
-                    await within(2 * _ANSWER_WITHIN_S, self._acknowledge(ack))
-                except Exception as error:  # noqa: BLE001 - as above
-                    self._acknowledging.begins(error)
-                    # The next acknowledgement gets a new producer: this one may still hold what it could not send.
-                    writer, self._writer = self._writer, None
-                    if writer is not None:
-                        await self._quietly(writer.stop())
-            await asyncio.sleep(_LOOK_EVERY_S)
+        try:
+            while True:
+                while self._acks:
+                    await self._send_one(self._acks.popleft())
+                await asyncio.sleep(_LOOK_EVERY_S)
+        finally:
+            # Here, since who closes may be cancelled before this has ended.
+            await self._stop_writer()
+
+    async def _send_one(self, ack: AnyAck) -> None:
+        try:
+            await within(2 * _ANSWER_WITHIN_S, self._acknowledge(ack))
+        except Exception as error:  # noqa: BLE001 - as above
+            self._acknowledging.begins(error)
+            # The next acknowledgement gets a new producer: this one may still hold what it could not send.
+            await self._stop_writer()
+
+    async def _stop_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            await _quietly(writer.stop(), self._acknowledging)
 
     async def _acknowledge(self, ack: AnyAck) -> None:
         if self._acks_topic is None:
@@ -188,7 +198,7 @@ class Background:
             try:
                 await writer.start()
             except BaseException:
-                await self._quietly(writer.stop())
+                await _quietly(writer.stop(), self._acknowledging)
                 raise
             self._writer = writer
         await self._writer.send_and_wait(
@@ -196,11 +206,12 @@ class Background:
         )
         self._acknowledging.ends()
 
-    async def _quietly(self, stopping: Coroutine[Any, Any, None]) -> None:
-        try:
-            await within(_ANSWER_WITHIN_S, stopping)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._reading.begins(error)
+
+async def _quietly(stopping: Coroutine[Any, Any, None], trouble: Trouble) -> None:
+    try:
+        await within(_ANSWER_WITHIN_S, stopping)
+    except Exception as error:  # noqa: BLE001 - as above
+        trouble.begins(error)
 
 
 def _writer(connection: Mapping[str, Any]) -> dict[str, Any]:

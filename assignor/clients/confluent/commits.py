@@ -6,6 +6,7 @@ partitions that the member still reads.
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -46,12 +47,13 @@ class Commits:
     Attributes:
         finished: Where each partition goes on if it is handed over now: last commit of the user, or the start.
         is_leaving: Whether the member closes, and must not wait for ever.
+        is_in_callback: Whether the client calls a listener: what another thread asked of it would wait for this one.
         is_stuck: Whether a call of the client does not end; all others would wait for it.
     """
 
     def __init__(self, consumer: Consumer) -> None:
         self.finished: dict[PartitionKey, Stored] = {}
-        self.is_leaving = self.is_stuck = False
+        self.is_leaving = self.is_in_callback = self.is_stuck = False
         self._consumer = consumer
         self._sent: list[tuple[int, dict[PartitionKey, Stored]]] = []
         # Of stays that are over; their user still waits for the answers.
@@ -64,6 +66,15 @@ class Commits:
         self._accepted: bool | None = None
         self._again_s: float | None = None
         self._since_s: float | None = None
+
+    @contextmanager
+    def in_callback(self) -> Iterator[None]:
+        """Note that the client has called back, and waits until that returns."""
+        self.is_in_callback = True
+        try:
+            yield
+        finally:
+            self.is_in_callback = False
 
     def forget(self) -> None:
         """End the membership: later answers do not concern a new one, but still go to the user."""
@@ -94,8 +105,7 @@ class Commits:
     def _answer_to(self, partitions: list[TopicPartition]) -> list[TopicPartition] | None:
         """Wait for a synchronous commit. librdkafka may wait for ever if its coordinator goes away (its issue 3740)."""
         commit = partial(self._consumer.commit, offsets=partitions, asynchronous=False)
-        if not self.is_leaving:
-            # A call in another thread would wait for the one that has called the listener.
+        if self.is_in_callback or not self.is_leaving:
             return commit()
         try:
             return within(0.0 if self.is_stuck else _ANSWERED_WITHIN_S, commit)

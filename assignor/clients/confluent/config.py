@@ -52,6 +52,13 @@ def check(config: Config) -> None:
     Raises:
         FollowerConfigError: For the first such property.
     """
+    if "default.topic.config" in config:
+        # The client takes it, and nothing here would see an auto.offset.reset in it.
+        raise FollowerConfigError(
+            "default.topic.config",
+            "a follower does not look into it, so it would skip records where `auto.offset.reset` is in it; move its "
+            "properties up into the configuration itself",
+        )
     if not config.get("group.id"):
         raise FollowerConfigError("group.id", "a follower must be a member of a group; set the group's id")
     if _text(config, "group.protocol", "classic") != "classic":

@@ -87,7 +87,7 @@ class Follower:
             KafkaException: The client rejects a property.
         """
         confluent_config.check(config)
-        self._closed = False
+        self._closed = self._ended = False
         self._stores_by_hand = confluent_config.stores_by_hand(config)
         self._close_within_s = confluent_config.close_within_s(config)
         self._on_commit: Callable[..., object] | None = config.get("on_commit")
@@ -309,25 +309,28 @@ class Follower:
     def close(self) -> None:
         """Leave the group, after `on_revoked`, which may commit. A second call does nothing.
 
+        In a listener it gives up the partitions, and the call that has called the listener leaves the group.
+
         If the client does not close, as librdkafka may do if no broker answers, it is abandoned with its thread after
         its session timeout and 15 s more.
         """
-        if self._closed:
-            return
-        self._closed = True
-        self._reading.commits.is_leaving = True
         # A listener that raises must not leave behind a member that reads nothing and holds its partitions.
         with ExitStack() as ending:
-            ending.callback(self._side.close)
-            ending.callback(self._close_consumer)
-            # LeaveGroup goes out before the client's own callback: a commit there comes too late.
-            self._steering.leave()
+            ending.callback(self._end)
+            if not self._closed:
+                self._closed = self._reading.commits.is_leaving = True
+                # LeaveGroup goes out before the client's own callback: a commit there comes too late.
+                self._steering.leave()
 
     def _consume_for_a_while(self, num_messages: int, deadline: float) -> list[Message]:
         """What arrives before the topics have to be looked at again."""
-        self._steering.step()
-        at_most_s = _ANSWER_SOON_S if self._steering.is_waiting else _LOOK_EVERY_S
-        messages = self._consumer.consume(num_messages, max(0.0, min(deadline - clock_s(), at_most_s)))
+        try:
+            self._steering.step()
+            at_most_s = _ANSWER_SOON_S if self._steering.is_waiting else _LOOK_EVERY_S
+            messages = self._consumer.consume(num_messages, max(0.0, min(deadline - clock_s(), at_most_s)))
+        finally:
+            if self._closed:
+                self._end()
         delivered = self._delivered.taken(messages)
         if not delivered:
             # What a callback of the client has asked for must not wait for the user's next call. With messages in hand
@@ -335,9 +338,20 @@ class Follower:
             self._steering.drain()
         return delivered
 
-    def _close_consumer(self) -> None:
+    def _end(self) -> None:
+        """Close the clients, once; while the consumer calls a listener, its close() would wait for the listener."""
+        if self._ended or self._reading.commits.is_in_callback:
+            return
+        self._ended = True
         try:
-            within(0.0 if self._reading.commits.is_stuck else self._close_within_s, self._consumer.close)
+            self._close_consumer()
+        finally:
+            self._side.close()
+
+    def _close_consumer(self) -> None:
+        commits = self._reading.commits
+        try:
+            within(0.0 if commits.is_stuck else self._close_within_s, self._consumer.close)
         except TimeoutError:
             log.warning(
                 "the Kafka client did not close because none of its brokers answers, so it is abandoned; nothing is "
@@ -345,8 +359,10 @@ class Follower:
             )
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
-        if self._reading.commits.answered(error, partitions) and self._on_commit is not None:
-            self._on_commit(error, partitions)
+        commits = self._reading.commits
+        if commits.answered(error, partitions) and self._on_commit is not None:
+            with commits.in_callback():
+                self._on_commit(error, partitions)
 
 
 def _given(message: Message | None, offsets: Sequence[TopicPartition] | None) -> list[TopicPartition] | None:

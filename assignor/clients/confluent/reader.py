@@ -16,7 +16,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import cast
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 from assignor.clients.clock import clock_s, now_ms
 from assignor.clients.confluent.config import Config, reader_config, with_credentials
@@ -98,8 +106,10 @@ class TopicsReader:
         with closing(Consumer(self._config)) as reader:
             places = self._places(reader)
             ends = self._ends(reader, places)
-            starts = dict.fromkeys(places, 0) | self._starts_of_acks(reader, ends)
-            self._positions = dict(starts)
+            of_acks = self._starts_of_acks(reader, ends)
+            self._positions = dict.fromkeys(places, 0) | of_acks
+            # Not from 0: retention may have deleted the first plans.
+            starts = dict.fromkeys(places, OFFSET_BEGINNING) | of_acks
             reader.assign([TopicPartition(*place, start) for place, start in sorted(starts.items())])
             self._read_to(reader, ends)
             self._heard.set_up(is_up=True)
@@ -113,14 +123,14 @@ class TopicsReader:
 
     def _places(self, reader: Consumer) -> list[tuple[str, int]]:
         """All partitions of the control topic, and the one of the acks topic, which holds all records of a group."""
-        places = []
-        for topic in (self._names.control, self._names.acks):
-            found = reader.list_topics(topic, timeout=_ANSWER_WITHIN_S)
-            _check(topic, found.topics[topic].error)
-            numbers = sorted(found.topics[topic].partitions) if topic == self._names.control else [0]
-            places += [(topic, number) for number in numbers]
-            self._heard.name_cluster(self._names.cluster or str(found.cluster_id), self._names.group)
-        return places
+        places = self._partitions(reader, self._names.control)
+        return places + self._partitions(reader, self._names.acks)[:1]
+
+    def _partitions(self, reader: Consumer, topic: str) -> list[tuple[str, int]]:
+        found = reader.list_topics(topic, timeout=_ANSWER_WITHIN_S)
+        _check(topic, found.topics[topic].error)
+        self._heard.name_cluster(self._names.cluster or str(found.cluster_id), self._names.group)
+        return [(topic, number) for number in sorted(found.topics[topic].partitions)]
 
     def _starts_of_acks(
         self, reader: Consumer, ends: dict[tuple[str, int], int]
@@ -151,7 +161,13 @@ class TopicsReader:
                 asked_s = clock_s()
 
     def _ask(self, reader: Consumer) -> None:
-        """Return if both topics exist and are the ones being read."""
+        """Return if both topics exist and are the ones being read, all of the control topic by now."""
+        new = [
+            place for place in self._partitions(reader, self._names.control) if place not in self._positions
+        ]
+        if new:
+            self._positions |= dict.fromkeys(new, 0)
+            reader.incremental_assign([TopicPartition(*place, OFFSET_BEGINNING) for place in new])
         ends = self._ends(reader, list(self._positions))
         for place, position in self._positions.items():
             if position > ends[place]:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from confluent_kafka import Consumer, TopicPartition
 
@@ -73,6 +74,9 @@ class Steering:
 
     def subscribe(self) -> None:
         """Join the group, as far as the user's polls let it."""
+        # librdkafka takes a name that begins so for a pattern.
+        known = None if any(name.startswith("^") for name in self._topics) else frozenset(self._topics)
+        self.state = replace(self.state, settings=replace(self.state.settings, topics=known))
         self._reading.consumer.subscribe(
             self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
@@ -128,7 +132,7 @@ class Steering:
 
     def leave(self) -> None:
         """Give up everything, as if Kafka had revoked it."""
-        self._in_callback(Revoked())
+        self._carry_out(Revoked())
 
     # Events in.
 
@@ -169,15 +173,13 @@ class Steering:
         self._in_callback(Lost())
 
     def _in_callback(self, event: Event) -> None:
-        """Carry out what comes of it up to the next request, which waits until the callback has returned."""
-        try:
+        # Up to Python 3.11 an error of C code is no object until somebody catches it, as `with` does, and the client
+        # raises a SystemError about its text in place of it.
+        with self._reading.commits.in_callback():
             self._carry_out(event)
-        except BaseException:  # noqa: TRY203
-            # Up to Python 3.11 an error of C code is no object until somebody catches it, and the client raises a
-            # SystemError about its text in place of it.
-            raise
 
     def _carry_out(self, event: Event) -> None:
+        """Do what comes of it up to the next request, which waits until the callback has returned."""
         self._refuse_waiting_commit()
         self._is_looking = False
         # Nor may one that an earlier callback has left stand before what comes of this one.
@@ -247,7 +249,7 @@ class Steering:
         try:
             while self.state.phase is Phase.REJOIN and clock_s() < deadline:
                 self._reading.consumer.poll(_POLL_S)
-            self._in_callback(Revoked())
+            self._carry_out(Revoked())
         finally:
             # Also when a listener raises: nobody else would subscribe again.
             self.subscribe()

@@ -127,7 +127,13 @@ def _why_not(state: FollowerState, plan: ControlRecord) -> str | None:
     if why is Misfit.BASE:
         # In a generation that has moved on, a plan may as well start from where its partitions are now.
         why = misfit(plan, generation=state.generation, member=state.member, owned=state.held)
-    return why.value if why else None
+    return why.value if why else _gives_foreign(state, plan)
+
+
+def _gives_foreign(state: FollowerState, plan: ControlRecord) -> str | None:
+    given = {topic for (topic, _), member in targets(plan).items() if member == state.member}
+    foreign = sorted(given - (given if state.settings.topics is None else state.settings.topics))
+    return f"target has topic {foreign[0]}, which this member does not subscribe to" if foreign else None
 
 
 def _needs_older(state: FollowerState, plan: ControlRecord) -> str | None:

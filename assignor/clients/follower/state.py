@@ -109,6 +109,8 @@ class Settings:
     """A refused commit that Kafka does not explain by then makes the member rejoin."""
     despite_migration: bool = False
     """Follow even if a KIP-848 member may migrate the group, or if that is unknown."""
+    topics: frozenset[str] | None = None
+    """Subscribed topics: its user knows how to process no others. None if patterns subscribe."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,8 +35,8 @@ def read_acks(state: FollowerState, now: Instant) -> Step:
     """
     if not state.settled or state.waiting or not state.inbox:
         return state, ()
-    inbox, actions, hinted = state.inbox, list[Action](), set[PartitionKey]()
-    state = replace(state, inbox=())
+    inbox, answers, hinted = state.inbox, dict[Action, None](), set[PartitionKey]()
+    voices: list[AnyAck] = []
     for ack in inbox:
         if ack.generation != state.generation:
             continue
@@ -46,14 +46,14 @@ def read_acks(state: FollowerState, now: Instant) -> Step:
                 hinted.add(key)
             elif _is_answered(state, key, ack):
                 # It was taken, here, and its old owner does not know yet.
-                answer = _taken(state, key, ack.epoch, ack.hop, now)
-                actions += [] if answer in actions else [answer]
+                answers[_taken(state, key, ack.epoch, ack.hop, now)] = None
         else:
-            state = _read(state, ack)
+            voices.append(ack)
+    state = replace(_hear(state, voices), inbox=())
     if not hinted:
-        return state, tuple(actions)
+        return state, tuple(answers)
     looking = frozenset(hinted)
-    return replace(state, looking=looking), (*actions, Look(places=looking))
+    return replace(state, looking=looking), (*answers, Look(places=looking))
 
 
 def looked(state: FollowerState, event: Looked, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
@@ -108,27 +108,27 @@ def _offered(state: FollowerState) -> dict[PartitionKey, tuple[Found, HandOverMa
     return {key: (found, found.mark) for key, found in checked.items() if found and found.mark}
 
 
-def _read(state: FollowerState, ack: AnyAck) -> FollowerState:
-    match ack:
-        case Follows():
-            newest = max(ack.epoch, state.accepted.get(ack.member, 0))
-            return _agreed(replace(state, accepted={**state.accepted, ack.member: newest}))
-        case Accepted():
-            newest = max(ack.epoch, state.unmarked.get(ack.member, 0))
-            return replace(state, unmarked={**state.unmarked, ack.member: newest})
-        case Refused() | Void() if ack.epoch >= state.accepted.get(ack.member, 0):
-            others = {member: epoch for member, epoch in state.accepted.items() if member != ack.member}
-            return replace(state, accepted=others)
-        case _:
-            return state
+def _hear(state: FollowerState, acks: list[AnyAck]) -> FollowerState:
+    """What the members say of plans, in the order of the topic.
 
-
-def _agreed(state: FollowerState) -> FollowerState:
-    # After each acceptance, not after each batch of them: where batches end differs from member to member.
-    plan = state.plan
-    if plan is None or any(state.accepted.get(member) != plan.epoch for member in state.needed):
+    In time that grows with their number alone: whoever may write to the topic can write any number of them.
+    """
+    if not acks:
         return state
-    return replace(state, agreed=plan.epoch)
+    accepted, unmarked, agreed = dict(state.accepted), dict(state.unmarked), state.agreed
+    epoch = state.plan.epoch if state.plan else None
+    for ack in acks:
+        match ack:
+            case Follows():
+                accepted[ack.member] = max(ack.epoch, accepted.get(ack.member, 0))
+                # After each acceptance, not after each batch of them: where batches end differs from member to member.
+                if epoch not in (None, agreed) and all(accepted.get(one) == epoch for one in state.needed):
+                    agreed = epoch
+            case Accepted():
+                unmarked[ack.member] = max(ack.epoch, unmarked.get(ack.member, 0))
+            case Refused() | Void() if ack.epoch >= accepted.get(ack.member, 0):
+                accepted.pop(ack.member, None)
+    return replace(state, accepted=accepted, unmarked=unmarked, agreed=agreed)
 
 
 def _is_to_look_at(state: FollowerState, key: PartitionKey, ack: Release | Taken) -> bool:

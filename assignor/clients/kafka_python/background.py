@@ -13,6 +13,7 @@ from assignor.clients.control import ControlState
 from assignor.clients.kafka_python.making import made
 from assignor.clients.kafka_python.private import topic_id_of
 from assignor.clients.plugin.trouble import (
+    FIRST_PROBE_AFTER_S,
     PROBE_EVERY_S,
     RETRY_AFTER_S,
     RETRY_AT_MOST_S,
@@ -26,8 +27,6 @@ from assignor.protocol import acks as wire
 from assignor.protocol.acks import AnyAck
 
 _POLL_MS = 200
-# Metadata takes a moment to come.
-_FIRST_PROBE_AFTER_S = 1.0
 _PROBE_WITHIN_MS = 3000
 _CLOSE_WITHIN_S = 5.0
 
@@ -197,7 +196,7 @@ class _Reader:
         self._topic = topic
         self._consumer = made(KafkaConsumer, topic, **{**connection, **_READER})
         self._topic_id: Any = None
-        self._probe_s = clock_s() + _FIRST_PROBE_AFTER_S
+        self._probe_s = clock_s() + FIRST_PROBE_AFTER_S
         self.is_sound = False
 
     def read(self, state: ControlState) -> None:

@@ -6,6 +6,8 @@ log = logging.getLogger(__name__)
 
 PROBE_EVERY_S = 5.0
 """Interval at which a reader checks that its topic is still the same."""
+FIRST_PROBE_AFTER_S = 1.0
+"""The same after a reader has begun: metadata and the answer to the first fetch take a moment to come."""
 RETRY_AFTER_S, RETRY_AT_MOST_S = 1.0, 8.0
 """Pause before a reader restarts after a problem; it doubles while the problem lasts, up to the second value."""
 

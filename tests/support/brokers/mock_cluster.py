@@ -124,6 +124,10 @@ class MockCluster:
                 producer.produce(topic, b"x", partition=partition)
         assert producer.flush(30) == 0
 
+    def delete_records(self, topic: str, partition: int, *, before: int) -> None:
+        """Move the log start to that offset."""
+        _accept(_LIB.rd_kafka_mock_partition_delete_records(self._cluster, topic.encode(), partition, before))
+
     def lead(self, topic: str, partition: int, broker: int) -> None:
         """Make this broker the leader, with the next leader epoch."""
         _accept(_LIB.rd_kafka_mock_partition_set_leader(self._cluster, topic.encode(), partition, broker))

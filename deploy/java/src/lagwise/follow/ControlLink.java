@@ -18,12 +18,15 @@ final class ControlLink implements AutoCloseable {
     private static final long LONGEST_PAUSE_MS = 15_000;
     private static final long CLOSE_WITHIN_MS = 3000;
     private static final int MOST_ACKS = 100;
+    /** A reader that may describe the topic, but not read it, hears so from its first fetch; opening works. */
+    private static final long SURE_AFTER_NS = 2_000_000_000L;
 
     private final FollowConfig config;
     private final ControlState state;
     private final BlockingQueue<Ack> acks = new LinkedBlockingQueue<>(MOST_ACKS);
     private volatile boolean isClosed;
     private volatile boolean isAway;
+    private long pauseMs = FIRST_PAUSE_MS;
     private Thread thread;
 
     ControlLink(FollowConfig config, ControlState state) {
@@ -84,17 +87,11 @@ final class ControlLink implements AutoCloseable {
     }
 
     private void run() {
-        long pauseMs = FIRST_PAUSE_MS;
         try (AckWriter writer = new AckWriter(config)) {
             while (!isClosed) {
                 try (ControlReader reader = new ControlReader(config.reader(), config.controlTopic(),
                     record -> state.feed(record.key(), record.value(), record.headers()), state::nameCluster)) {
                     reader.open();
-                    if (isAway) {
-                        LOG.info("Control topic {} is there again: group {} follows", config.controlTopic(), config.group());
-                    }
-                    isAway = false;
-                    pauseMs = FIRST_PAUSE_MS;
                     read(reader, writer);
                 } catch (RuntimeException error) {
                     if (!isAway) {
@@ -113,9 +110,15 @@ final class ControlLink implements AutoCloseable {
     }
 
     private void read(ControlReader reader, AckWriter writer) {
+        long openedNs = System.nanoTime();
         while (!isClosed) {
             reader.poll();
             send(writer);
+            if (isAway && System.nanoTime() - openedNs >= SURE_AFTER_NS) {
+                LOG.info("Control topic {} is there again: group {} follows", config.controlTopic(), config.group());
+                isAway = false;
+                pauseMs = FIRST_PAUSE_MS;
+            }
         }
         send(writer);
     }

@@ -6,6 +6,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.Collection;
+import java.util.ConcurrentModificationException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
@@ -168,10 +169,17 @@ public final class FollowingConsumer implements InvocationHandler {
     }
 
     private Object close(Method method, Object[] arguments) throws Throwable {
+        boolean isClosed = true;
         try {
             return call(method, arguments);
+        } catch (ConcurrentModificationException error) {
+            // Refused, since another thread uses the consumer, which goes on.
+            isClosed = false;
+            throw error;
         } finally {
-            handle.close();
+            if (isClosed) {
+                handle.close();
+            }
         }
     }
 

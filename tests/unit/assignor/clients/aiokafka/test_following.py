@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
-from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
+from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError, TopicAuthorizationFailedError
 
 from assignor.clients.aiokafka import Following, background
 from assignor.clients.aiokafka.bounded import within
@@ -69,6 +69,7 @@ class Writer:
 
     sent: ClassVar[list[AnyAck]] = []
     fails: ClassVar[bool] = False
+    stopped: ClassVar[int] = 0
     __signature__ = inspect.signature(AIOKafkaProducer)
 
     def __init__(self, **settings: Any) -> None:
@@ -76,7 +77,10 @@ class Writer:
 
     async def start(self) -> None: ...
 
-    async def stop(self) -> None: ...
+    async def stop(self) -> None:
+        Writer.stopped += 1
+        if self.fails:
+            raise KafkaConnectionError
 
     async def send_and_wait(self, topic: str, *, key: bytes, value: bytes, partition: int) -> None:
         assert (topic, partition) == ("acks", 0)
@@ -91,10 +95,12 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
     monkeypatch.setattr(background, "AIOKafkaProducer", Writer)
     monkeypatch.setattr(background, "_LOOK_EVERY_S", 0.01)
     monkeypatch.setattr(background, "RETRY_AFTER_S", 0.01)
+    monkeypatch.setattr(background, "FIRST_PROBE_AFTER_S", 0.05)
     monkeypatch.setattr(QuietReader, "made", 0)
     monkeypatch.setattr(QuietReader, "failing", [])
     monkeypatch.setattr(QuietReader, "records", [])
     monkeypatch.setattr(Writer, "sent", [])
+    monkeypatch.setattr(Writer, "stopped", 0)
     return Writer.sent
 
 
@@ -131,7 +137,7 @@ def test_acknowledgement_that_cannot_be_sent_does_not_end_the_following(
 
     asyncio.run(applied(lambda: caplog.records, acks_topic="acks"))
 
-    assert (sent, len(caplog.records)) == ([], 1)
+    assert (sent, Writer.stopped, len(caplog.records)) == ([], 1, 1)
     assert "an acknowledgement cannot be sent" in caplog.text
 
 
@@ -151,6 +157,31 @@ def test_reader_that_fails_is_told_once_and_begins_anew(
 
     assert QuietReader.made == 4
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    assert sent == []
+
+
+def test_topic_that_may_be_described_and_not_read_is_told_once(
+    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The refusal comes with the answer to the first fetch, which is later than the first answer about the end."""
+
+    async def refused(_: QuietReader, *, timeout_ms: int) -> dict[str, Any]:
+        del timeout_ms
+        polls.append(QuietReader.made)
+        if polls.count(QuietReader.made) > 2:
+            raise TopicAuthorizationFailedError
+        return {}
+
+    async def scenario() -> None:
+        async with Following(cluster="local", group_id="g"):
+            await until(lambda: QuietReader.made > 5)
+
+    polls: list[int] = []
+    monkeypatch.setattr(QuietReader, "getmany", refused)
+    with caplog.at_level(logging.INFO, logger="assignor"):
+        asyncio.run(asyncio.wait_for(scenario(), timeout=5))
+
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert sent == []
 
 
@@ -247,6 +278,25 @@ def test_cancellation_of_the_caller_is_not_swallowed(sent: list[AnyAck]) -> None
         return task.cancelled()
 
     assert asyncio.run(cancelled_while_leaving())
+
+
+def test_producer_is_stopped_also_if_the_caller_is_cancelled_as_it_waits_for_the_reader(
+    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slowly(_: QuietReader) -> None:
+        await asyncio.sleep(0.1)
+
+    async def cancelled_twice() -> None:
+        task = asyncio.create_task(applied(lambda: False, acks_topic="acks"))
+        await until(lambda: bool(sent))
+        for _ in range(2):
+            task.cancel()
+            await asyncio.sleep(0.02)
+        assert task.cancelled()
+        await until(lambda: Writer.stopped == 1)
+
+    monkeypatch.setattr(QuietReader, "stop", slowly)
+    asyncio.run(asyncio.wait_for(cancelled_twice(), timeout=5))
 
 
 def test_work_that_holds_back_its_cancellation_is_left_behind() -> None:

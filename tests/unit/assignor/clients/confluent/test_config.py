@@ -27,6 +27,11 @@ REFUSED = {
         "set `range`",
     ),
     "auto-commit": ({"enable.auto.commit": "True"}, "enable.auto.commit", "set it to False"),
+    "nested": (
+        {"default.topic.config": {"auto.offset.reset": "earliest"}},
+        "default.topic.config",
+        "move its properties up",
+    ),
     "no reset": ({"auto.offset.reset": "error"}, "auto.offset.reset", "set `earliest`"),
 }
 

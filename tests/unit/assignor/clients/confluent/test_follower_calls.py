@@ -1,13 +1,14 @@
 """Calls of a plain consumer that a follower answers in its own way: offsets by hand, topics anew, another login."""
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from assignor.clients.confluent import NotOwnedError
-from assignor.protocol.acks import Refused
+from assignor.protocol.acks import AnyAck, Follows, Refused
 from tests.support.followers.follow_fakes import FakeMessage
 from tests.support.followers.follow_setup import GIVES_1, Setup, at
 
@@ -133,3 +134,20 @@ def test_static_member_is_told_at_its_start_that_it_follows_nothing_and_refuses_
 
     assert "unset group.instance.id" in caplog.text
     assert [(type(ack), ack.why) for ack in setup.topics.written] == [(Refused, "static")]
+
+
+@pytest.mark.parametrize(("topics", "kind"), [(["t"], Refused), (["t", "u"], Follows), (["^[tu]$"], Follows)])
+def test_plan_with_a_topic_that_the_member_does_not_subscribe_to_is_refused(
+    setup: Setup, topics: list[str], kind: type[AnyAck]
+) -> None:
+    a, b = GIVES_1.members["a"], GIVES_1.members["b"]
+    gives_u = {
+        "a": replace(a, target={"t": (0, 1), "u": (0,)}),
+        "b": replace(b, base={"t": (2,), "u": (0,)}, target={"t": (2,)}),
+    }
+    setup.follower.subscribe(topics)
+    setup.topics.offered = replace(GIVES_1, members=gives_u)
+
+    setup.poll()
+
+    assert [type(ack) for ack in setup.topics.written] == [kind]

@@ -65,3 +65,32 @@ def test_follower_that_is_given_partitions_as_it_closes_is_closed(setup: Setup) 
     setup.follower.close()
 
     assert setup.calls()[-1] == ("close", None)
+
+
+def test_client_is_closed_once_its_call_that_called_the_closing_listener_has_returned(setup: Setup) -> None:
+    closed_within: list[bool] = []
+
+    def close() -> None:
+        setup.follower.close()
+        closed_within.append(("close", None) in setup.consumer.calls)
+
+    setup.on_revoked = close
+    setup.consumer.will("on_revoke", [0, 1])
+    setup.poll()
+    setup.follower.close()
+
+    assert closed_within == [False]
+    assert setup.calls().count(("close", None)) == setup.topics.closed == 1
+
+
+def test_listener_that_closes_and_fails_leaves_no_client_behind(setup: Setup) -> None:
+    def close_and_fail() -> None:
+        setup.follower.close()
+        fail()
+
+    setup.on_revoked = close_and_fail
+    setup.consumer.will("on_revoke", [0, 1])
+    with pytest.raises(ZeroDivisionError):
+        setup.poll()
+
+    assert setup.calls()[-1] == ("close", None)

@@ -5,13 +5,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, TopicPartition
 
 from assignor.clients.confluent import reader as confluent_reader
 from assignor.clients.confluent.heard import Heard
 from assignor.clients.confluent.reader import Names, TopicsAwayError, TopicsReader
 from assignor.protocol import acks, control
 from assignor.protocol.acks import Follows
+from tests.support.brokers.mock_cluster import MockCluster
 from tests.support.followers.follow_driver import A, head
 from tests.support.followers.follow_plans import CLUSTER, GROUP, key_of, plan
 
@@ -65,13 +66,16 @@ class Broker:
         self.since = -1
         self.records: list[Record] = []
         self.problem: int | None = None
+        self.partitions = [0]
         self.assigned: dict[str, int] = {}
+        self.added: list[tuple[str, int, int]] = []
 
     def list_topics(self, topic: str, timeout: float) -> Any:
         assert timeout > 0
         error = None if topic in self.ends else KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
         return SimpleNamespace(
-            cluster_id=CLUSTER, topics={topic: SimpleNamespace(error=error, partitions={0: None})}
+            cluster_id=CLUSTER,
+            topics={topic: SimpleNamespace(error=error, partitions=dict.fromkeys(self.partitions))},
         )
 
     def offsets_for_times(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
@@ -79,12 +83,17 @@ class Broker:
         if self.problem is not None:
             raise KafkaException(KafkaError(self.problem))
         return [
-            TopicPartition(at.topic, 0, self.ends[at.topic] if at.offset == OFFSET_END else self.since)
+            TopicPartition(
+                at.topic, at.partition, self.ends[at.topic] if at.offset == OFFSET_END else self.since
+            )
             for at in asked
         ]
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         self.assigned = {partition.topic: partition.offset for partition in partitions}
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        self.added += [(added.topic, added.partition, added.offset) for added in partitions]
 
     def poll(self, _timeout_s: float) -> Record | None:
         return self.records.pop(0) if self.records else None
@@ -132,7 +141,23 @@ def test_topics_are_up_when_both_are_read_to_their_end(
         assert heard.plan(0) == PLAN
 
     assert (heard.is_up, heard.outages) == (False, 1)
-    assert broker.assigned == {CONTROL: 0, ACKS: 7}
+    assert broker.assigned == {CONTROL: OFFSET_BEGINNING, ACKS: 7}
+
+
+@pytest.mark.parametrize("deleted", [3, 5], ids=["some", "all"])
+def test_control_topic_whose_first_plans_were_deleted_is_read(deleted: int) -> None:
+    with MockCluster(1) as cluster:
+        for topic in (CONTROL, ACKS):
+            cluster.create(topic, 1)
+        cluster.fill(CONTROL, {0: 5})
+        cluster.delete_records(CONTROL, 0, before=deleted)
+        heard = Heard()
+        names = Names(control=CONTROL, acks=ACKS, cluster=None, group=GROUP)
+
+        with TopicsReader(
+            {"group.id": GROUP, "bootstrap.servers": cluster.bootstrap}, names, heard
+        )._connected():
+            assert heard.is_up
 
 
 def test_acknowledgements_of_the_last_minute_are_heard(
@@ -184,6 +209,20 @@ def test_error_of_a_topic_is_an_outage_with_what_to_do(
 
         with pytest.raises(TopicsAwayError, match=problem):
             reader._read_on(consumer)
+
+
+def test_partitions_that_the_control_topic_gets_later_are_read_from_their_beginning(
+    broker: Broker, heard: Heard, reader: TopicsReader
+) -> None:
+    broker.records = [end_of(CONTROL), end_of(ACKS)]
+
+    with reader._connected() as consumer:
+        broker.partitions = [0, 1, 2]
+        for _ in range(2):
+            reader._ask(consumer)
+        assert heard.is_up
+
+    assert broker.added == [(CONTROL, number, OFFSET_BEGINNING) for number in (1, 2)]
 
 
 def test_topic_that_ends_before_what_was_read_of_it_was_made_anew(

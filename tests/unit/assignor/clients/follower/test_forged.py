@@ -1,5 +1,6 @@
 """Acknowledgements that anybody may have written, and members that do not mark what they commit."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -153,3 +154,16 @@ def test_member_without_marks_that_the_plan_does_not_need_keeps_nobody_back(old_
     old_owner.hear(Accepted(**head("c")), Follows(**head(B)))
 
     assert old_owner.the(Commit).offsets == {P1: None}
+
+
+def test_flood_of_forged_acknowledgements_holds_up_no_poll(new_owner: Driver) -> None:
+    new_owner.hear(RELEASE)
+    new_owner.do(Committed(accepted=True, offsets={P1: RELEASE.offset}))
+    again = [replace(RELEASE, epoch=100 + number) for number in range(20_000)]
+    members = [Follows(**head(f"m{number}")) for number in range(50_000)]
+    begun_s = time.process_time()
+
+    answers = new_owner.hear_of_no_commit(*again, *members)
+
+    assert len(answers) == len(again)
+    assert time.process_time() - begun_s < 10

@@ -84,7 +84,7 @@ class Writer:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
     monkeypatch.setattr(background, "KafkaConsumer", Reader)
     monkeypatch.setattr(background, "KafkaProducer", Writer)
-    for name in ("_FIRST_PROBE_AFTER_S", "PROBE_EVERY_S", "RETRY_AFTER_S"):
+    for name in ("FIRST_PROBE_AFTER_S", "PROBE_EVERY_S", "RETRY_AFTER_S"):
         monkeypatch.setattr(background, name, 0.01)
     monkeypatch.setattr(background, "_POLL_MS", 10)
     for name in ("made", "records", "failing", "position_", "end_", "topic_id_"):

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.ConcurrentModificationException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -40,6 +41,7 @@ public final class Checks {
     private LagwiseAssignor assignor;
     private ConsumerRebalanceListener given;
     private int emptyPolls;
+    private boolean isUsedElsewhere;
 
     public static void main(String[] arguments) throws ReflectiveOperationException {
         for (Method check : Checks.class.getDeclaredMethods()) {
@@ -154,6 +156,22 @@ public final class Checks {
         check(!isReading(), "nothing starts it again");
     }
 
+    public void closeThatIsRefusedEndsNothing() {
+        Consumer<byte[], byte[]> following = following();
+        config.put("bootstrap.servers", "127.0.0.1:1");
+        assignor.subscriptionUserData(Set.of("t"));
+        isUsedElsewhere = true;
+        try {
+            following.close();
+            throw new AssertionError("nothing was thrown");
+        } catch (ConcurrentModificationException error) {
+            check(isReading(), "a reader of a consumer that another thread polls");
+        }
+        isUsedElsewhere = false;
+        following.close();
+        check(!isReading(), "no reader");
+    }
+
     public void threadEndsWhenTheAssignorIsCollected() throws InterruptedException {
         assignor = new LagwiseAssignor();
         assignor.configure(config);
@@ -229,6 +247,11 @@ public final class Checks {
                         return null;
                     case "seek":
                         throw new WakeupException();
+                    case "close":
+                        if (isUsedElsewhere) {
+                            throw new ConcurrentModificationException();
+                        }
+                        return null;
                     default:
                         return null;
                 }
