@@ -304,10 +304,10 @@ def test_withdrawal_that_was_not_sent_is_sent_where_no_plan_is_made_any_more(
     assert cluster.sent == [("g withdrawn", 3)]
 
 
-def test_approved_plan_that_was_not_sent_is_sent(cluster: Cluster, driver: Driver) -> None:
-    driver, _ = forbidding(driver, FORBIDDING[1])
+def approved_state(*, epoch: int) -> str:
+    """The memory of a group whose plan an operator has approved."""
     plan = PlanState(
-        epoch=3,
+        epoch=epoch,
         base_generation=4,
         target={},
         revoked={},
@@ -320,11 +320,29 @@ def test_approved_plan_that_was_not_sent_is_sent(cluster: Cluster, driver: Drive
         status_at_ms=NOW_MS,
         approved_by="eva@desk",
     )
-    driver.memory.states["g"] = to_json(replace(FRESH, plan=plan))
+    return to_json(replace(FRESH, plan=plan))
+
+
+def test_approved_plan_that_was_not_sent_is_sent(cluster: Cluster, driver: Driver) -> None:
+    driver, _ = forbidding(driver, FORBIDDING[1])
+    driver.memory.states["g"] = approved_state(epoch=3)
 
     unavailable(driver, table({}))
 
     assert cluster.sent == [("g", 3)]
+
+
+def test_batch_that_runs_again_from_before_its_decisions_sends_the_plan_that_was_approved(
+    cluster: Cluster, decided: Settled
+) -> None:
+    past = Past(stamps={FIRST_WRITTEN: decided.stamp})
+    driver, _ = forbidding(decided.driver, FORBIDDING[1])
+    services = replace(driver.services, publisher=decided.services.publisher, store=decided.services.store)
+    again = replace(decided, driver=replace(driver, services=services), past=past)
+    assert (again.is_replay, again.driver.memory.states) == (True, {})
+
+    assert publish_plans(again, table({"epoch": 4, "state": approved_state(epoch=4)})) == 1
+    assert cluster.sent == [("g", 4)]
 
 
 @pytest.mark.parametrize("changes", FORBIDDING, ids=_IDS)
