@@ -61,10 +61,10 @@ def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
 
 
 def on_pause(state: GroupState, *, unseen_ms: int, now_ms: int) -> GroupState:
-    """The state without confirmations and outages that began before a pause between decisions.
+    """The state without confirmations, outages and watched takers of before a pause between decisions.
 
-    Nobody has seen whether the group needed a plan, or a member stood still, for all of that time, and what its plan
-    did.
+    Nobody has seen whether the group needed a plan, or a member stood still or was slow, for all of that time, and what
+    its plan did.
     """
     if now_ms - state.behind_seen_ms <= unseen_ms:
         return state
@@ -73,7 +73,7 @@ def on_pause(state: GroupState, *, unseen_ms: int, now_ms: int) -> GroupState:
         for name, rate in state.rates.items()
     }
     plan = replace(state.plan, is_unseen=True) if state.plan is not None else None
-    return replace(state, base_hash=None, confirmations=0, rates=rates, plan=plan)
+    return replace(state, base_hash=None, confirmations=0, rates=rates, takers={}, plan=plan)
 
 
 def on_confirmed(state: GroupState, base_hash: str | None) -> GroupState:
