@@ -256,6 +256,7 @@ def test_what_passed_while_nobody_looked_is_not_known_to_have_lasted(gap_s: int)
     state = price.with_price(FRESH, case_of(BEFORE, giver_behind=9_000))
     assert state.behind_since_ms
 
+    state = on_pause(state, unseen_ms=RULES.unseen_ms, now_ms=NOW_MS + 1000 * gap_s)
     state = price.with_price(state, case_of(BEFORE, after_s=gap_s))
 
     assert state.passed_ms == 0
