@@ -232,8 +232,6 @@ class GroupState:
     """Former owners of partitions that plans have moved."""
     calm_since_ms: int = 0
     """Since when nothing curable is behind; 0 while something is."""
-    calm_at_ms: int = 0
-    """When that was last seen to be so."""
     hurts: int = 0
     """Plans that hurt, less those that helped since."""
     unclear: int = 0
@@ -281,12 +279,10 @@ class GroupState:
         """Return when the group's probation ends; None if it is not on probation."""
         return self.probation_until_ms if self.probation_until_ms > now_ms else None
 
-    def behind_since(self, now_ms: int) -> Mapping[str, int]:
-        """Return members that are behind, and since when; empty if decisions have not tracked them until now."""
-        is_followed = (
-            now_ms - self.behind_seen_ms <= UNSEEN_MS and self.rebalanced_at_ms <= self.behind_seen_ms
-        )
-        return self.behind_since_ms if is_followed else {}
+    @property
+    def behind_since(self) -> Mapping[str, int]:
+        """Members that are behind, and since when; empty after a rebalance, which has assigned partitions anew."""
+        return self.behind_since_ms if self.rebalanced_at_ms <= self.behind_seen_ms else {}
 
     def seen(self, generation: int | None, now_ms: int) -> "GroupState":
         """The state once this generation has been looked at."""

@@ -91,6 +91,8 @@ class PlanSettings:
     half_life_ms: int
     """See `Rules`."""
     max_record_bytes: int
+    batch_interval_s: int
+    """Decisions are made at batches, which come this far apart."""
     at_ms: int
     """Clock of the batch: when it began."""
     now_ms: int
@@ -280,7 +282,7 @@ def _rules(group_id: str, settings: PlanSettings) -> Rules:
         valid_for_ms=config.valid_for_s * 1000,
         max_record_bytes=settings.max_record_bytes,
         half_life_ms=settings.half_life_ms,
-        unseen_ms=max(UNSEEN_MS, _MISSED * config.interval_s * 1000),
+        unseen_ms=max(UNSEEN_MS, _MISSED * 1000 * max(config.interval_s, settings.batch_interval_s)),
         guards=guard_limits(own.guards),
         least_epoch=settings.least_epoch,
         migration=settings.migration,

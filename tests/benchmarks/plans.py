@@ -114,6 +114,7 @@ def _settings(world: PlanTables, number: int) -> PlanSettings:
         config=PlanConfig(dry_run=False),
         half_life_ms=120_000,
         max_record_bytes=1_000_000,
+        batch_interval_s=30,
         at_ms=world.now_ms,
         now_ms=world.now_ms,
         batch_id=number,

@@ -26,4 +26,4 @@ def last_of(rows: pa.Table, key: Sequence[str]) -> pa.Table:
 
 def longest_gap(config: Config) -> timedelta:
     """How long a row of `lag_history` holds at most: after it the partition is gone, or the stream was not running."""
-    return timedelta(seconds=2 * config.history.max_gap_s)
+    return timedelta(seconds=2 * max(config.history.max_gap_s, config.trigger.interval_s))

@@ -159,7 +159,7 @@ def _is_open_question(taker: Taker, *, now_ms: int) -> bool:
 def _with_passed(state: GroupState, case: Case) -> GroupState:
     """The state with since when members are behind, and the longest such time that ended without a plan."""
     seen, group, plan = case.seen, case.group, state.plan
-    before = state.behind_since(case.now_ms)
+    before = state.behind_since
     since = {name: at_ms for name, at_ms in before.items() if name in group.member_ids}
     longest_ms, passed_at_ms = passed_ms_of(state, now_ms=case.now_ms), state.passed_at_ms
     for number, name in enumerate(group.member_ids):

@@ -17,7 +17,7 @@ from pipeline.planning.problem.fixed import DAY_MS
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.progress import PlanProgress, left_of
 from pipeline.planning.record import ranges_of
-from pipeline.planning.state import UNSEEN_MS, GroupState, PlanState, partition_key
+from pipeline.planning.state import GroupState, PlanState, partition_key
 from pipeline.planning.values import Move, Publication, Target
 
 _LEFT = 0.05
@@ -61,10 +61,10 @@ def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
 
 
 def on_pause(state: GroupState, *, unseen_ms: int, now_ms: int) -> GroupState:
-    """The state without confirmations and outages that began before a pause between decisions.
+    """The state without what has lasted since before a pause between decisions, and confirmations of before it.
 
-    Nobody has seen whether the group needed a plan, or a member stood still, for all of that time, and what its plan
-    did.
+    Nobody has seen whether the group needed a plan or was calm, or a member stood still, was slow or behind, for all of
+    that time, and what its plan did.
     """
     if now_ms - state.behind_seen_ms <= unseen_ms:
         return state
@@ -73,7 +73,16 @@ def on_pause(state: GroupState, *, unseen_ms: int, now_ms: int) -> GroupState:
         for name, rate in state.rates.items()
     }
     plan = replace(state.plan, is_unseen=True) if state.plan is not None else None
-    return replace(state, base_hash=None, confirmations=0, rates=rates, plan=plan)
+    return replace(
+        state,
+        base_hash=None,
+        confirmations=0,
+        calm_since_ms=0,
+        rates=rates,
+        takers={},
+        behind_since_ms={},
+        plan=plan,
+    )
 
 
 def on_confirmed(state: GroupState, base_hash: str | None) -> GroupState:
@@ -110,13 +119,12 @@ def on_observed(
 
 
 def _calm(state: GroupState, seen: Measured, *, now_ms: int) -> GroupState:
-    """Return the state with the time since which nothing curable has been behind; unobserved time does not count."""
+    """Return the state with the time since which nothing curable has been behind (`on_pause` ends it, too)."""
     if seen.is_old.any() or float(seen.curable_backlog().sum()) > clock_error_records(
         float(seen.arriving.sum())
     ):
-        return replace(state, calm_since_ms=0, calm_at_ms=now_ms)
-    is_known = state.calm_since_ms > 0 and now_ms - state.calm_at_ms <= UNSEEN_MS
-    return replace(state, calm_since_ms=state.calm_since_ms if is_known else now_ms, calm_at_ms=now_ms)
+        return replace(state, calm_since_ms=0)
+    return replace(state, calm_since_ms=state.calm_since_ms or now_ms)
 
 
 def _without_unmade(

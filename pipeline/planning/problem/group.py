@@ -73,7 +73,7 @@ def posed(
     told = costs_told(state, {name: rates[name] for name in names}, topics.n_partitions, now_ms=now_ms)
     arriving = np.fmax(partitions.arrival_rate, 0.0)
     cost = record_costs([rates[name] for name in names], topics, arriving, told)
-    behind_ms = max((now_ms - at_ms for at_ms in state.behind_since(now_ms).values()), default=0)
+    behind_ms = max((now_ms - at_ms for at_ms in state.behind_since.values()), default=0)
     if cost is None:
         beliefs = believed(rates, loads, now_ms=now_ms, behind_ms=behind_ms)
     else:

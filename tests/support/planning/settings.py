@@ -10,6 +10,7 @@ SETTINGS = PlanSettings(
     config=PlanConfig(strategy="lag-aware", dry_run=False, guards=NO_GUARDS),
     half_life_ms=120_000,
     max_record_bytes=1_000_000,
+    batch_interval_s=30,
     at_ms=NOW_MS,
     now_ms=NOW_MS,
     batch_id=7,

@@ -82,6 +82,7 @@ def _settings(batch: Settled) -> plan.PlanSettings:
         config=services.config.plan,
         half_life_ms=services.config.rates.half_life_s * 1000,
         max_record_bytes=services.configs.max_record_bytes,
+        batch_interval_s=services.config.trigger.interval_s,
         at_ms=batch.stamp.at_ms,
         # What a batch that runs again decides anew was never sent.
         now_ms=max(now_ms(), batch.stamp.at_ms),

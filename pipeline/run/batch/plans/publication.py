@@ -24,13 +24,13 @@ def publish_plans(batch: Settled, decided: pa.Table | None) -> int:
     """Send the plans that this batch wrote down, as read back, and nothing else; how many were sent comes out."""
     if decided is None:
         return 0
-    decisions = decisions_of(decided)
-    plans = batch.driver.memory.not_overtaken(decisions.plans)
+    decisions, memory = decisions_of(decided), batch.driver.memory
+    # Before the plans are looked at: these states say which of them an operator has approved.
+    memory.states |= decisions.states
+    plans = memory.not_overtaken(decisions.plans)
     if batch.is_replay:
-        plans = _still_allowed(batch.services, batch.driver.memory, plans)
-    published = _publish(batch, plans)
-    batch.driver.memory.states |= decisions.states
-    return published
+        plans = _still_allowed(batch.services, memory, plans)
+    return _publish(batch, plans)
 
 
 def _publish(batch: Settled, plans: Mapping[str, WrittenPlan]) -> int:

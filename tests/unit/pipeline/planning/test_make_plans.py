@@ -27,6 +27,7 @@ SETTINGS = PlanSettings(
     ),
     half_life_ms=120_000,
     max_record_bytes=1_000_000,
+    batch_interval_s=30,
     at_ms=NOW_MS - 20_000,
     now_ms=NOW_MS,
     batch_id=7,
@@ -285,3 +286,27 @@ def test_plan_waits_in_its_row_until_a_row_of_orders_approves_it() -> None:
     )
     assert published["awaiting_since"] is None
     assert published["assignment"] == row["assignment"]
+
+
+@pytest.mark.parametrize(
+    ("apart_s", "decision"), [(600, "publish"), (601, "unchanged"), (2_700, "unchanged")]
+)
+@pytest.mark.parametrize("is_rare", ["neither", "evaluations", "batches"])
+def test_evaluations_are_in_a_row_up_to_ten_minutes_or_three_intervals_apart(
+    apart_s: int, decision: str, is_rare: str
+) -> None:
+    guards = NO_GUARDS.model_copy(update={"confirmations": 2})
+    config = SETTINGS.config.model_copy(update={"guards": guards})
+    settings = replace(SETTINGS, config=config)
+    if is_rare == "evaluations":
+        settings = replace(settings, config=config.model_copy(update={"interval_s": 900}))
+    elif is_rare == "batches":
+        settings = replace(settings, batch_interval_s=900)
+    (row,) = decided(
+        _stored([GROUP], LAGS), settings=replace(settings, now_ms=settings.now_ms - apart_s * 1000)
+    )
+
+    (again,) = decided(_stored([GROUP], LAGS), PlanMemory(states={"g": row["state"]}), settings=settings)
+
+    assert row["decision"] == "unchanged"
+    assert again["decision"] == (decision if is_rare == "neither" else "publish")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pipeline.planning.effect import price
+from pipeline.planning.life.next_state import on_pause
 from pipeline.planning.problem.case import Case
 from pipeline.planning.problem.measured import measured
 from pipeline.planning.state import FRESH, GroupState, from_json, to_json
@@ -129,6 +130,17 @@ def test_time_in_which_the_progress_of_a_taker_is_unknown_is_no_time_in_which_it
     assert state.takers["b"].slow_ms == 120_000
 
 
+@pytest.mark.parametrize(("pause_s", "found_s"), [(600, 660 * 60 / 100), (601, 0)])
+def test_time_that_nobody_has_seen_is_no_time_in_which_a_taker_is_slow(pause_s: int, found_s: float) -> None:
+    """It may have recovered in between, and fallen behind again for another reason."""
+    again_s = 60 + pause_s
+    state = on_pause(given(*cold(60)), unseen_ms=RULES.unseen_ms, now_ms=NOW_MS + 1000 * again_s)
+    for case in (*cold(again_s), case_of(AFTER, after_s=again_s + 60)):
+        state = price.with_price(state, case)
+
+    assert price_s(state, after_s=again_s + 60) == pytest.approx(found_s)
+
+
 def test_rebalance_ends_what_takers_show() -> None:
     state = given(*cold(60))
     state = replace(state, rebalanced_at_ms=NOW_MS + 90_000)
@@ -244,6 +256,7 @@ def test_what_passed_while_nobody_looked_is_not_known_to_have_lasted(gap_s: int)
     state = price.with_price(FRESH, case_of(BEFORE, giver_behind=9_000))
     assert state.behind_since_ms
 
+    state = on_pause(state, unseen_ms=RULES.unseen_ms, now_ms=NOW_MS + 1000 * gap_s)
     state = price.with_price(state, case_of(BEFORE, after_s=gap_s))
 
     assert state.passed_ms == 0

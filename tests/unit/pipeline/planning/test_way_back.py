@@ -326,3 +326,14 @@ def test_probation_holds_it_back() -> None:
     group.state = replace(group.state, probation_until_ms=group.now_ms + 3_600_000, hurts=1)
 
     assert not returns(group)
+
+
+@pytest.mark.parametrize(("unseen_s", "is_calm"), [(900, True), (899, False)])
+def test_time_between_evaluations_is_calm_up_to_the_longest_one_that_counts_as_seen(
+    unseen_s: int, *, is_calm: bool
+) -> None:
+    group = after_the_burst(unseen_ms=unseen_s * 1000)
+
+    given_back = [str(group.decide(after_s=900).reason).startswith("gives ") for _ in range(3)]
+
+    assert any(given_back) is is_calm

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.planning.life.next_state import on_pause
 from pipeline.planning.problem.capacity import believed, learned
 from pipeline.planning.problem.load import Load
 from pipeline.planning.state import FRESH, MemberRate
@@ -149,6 +150,7 @@ def test_decision_knows_how_long_members_have_been_behind(
     )
     state = replace(state, **changes)  # type: ignore[arg-type]  # the tests know their types
     calm, _ = to_problem(group(THREE), lags, RULES, FRESH, now_ms=NOW_MS)
+    state = on_pause(state, unseen_ms=RULES.unseen_ms, now_ms=NOW_MS)
     problem, _ = to_problem(group(THREE), lags, RULES, state, now_ms=NOW_MS)
 
     assert problem.group.capacity is not None

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from typer import BadParameter
 
+from pipeline.config.model import Config, HistoryConfig, TriggerConfig
 from pipeline.operate.cli.times import parse_time
+from pipeline.operate.listings.spans import longest_gap
 from tests.support.operate.table_world import NOON
 
 
@@ -66,6 +68,15 @@ def test_rows_that_ended_long_before_the_moment_are_counted(world: Any) -> None:
     assert (
         "older than that moment" not in world.run("history", "-p", "1", "--at", "2026-01-31T12:00:00Z").stderr
     )
+
+
+@pytest.mark.parametrize(("trigger_s", "holds_s"), [(30, 600), (900, 1_800)])
+def test_row_holds_for_twice_the_time_between_two_rows_also_where_batches_are_rare(
+    trigger_s: int, holds_s: int
+) -> None:
+    config = Config(trigger=TriggerConfig(interval_s=trigger_s), history=HistoryConfig(max_gap_s=300))
+
+    assert longest_gap(config) == timedelta(seconds=holds_s)
 
 
 def test_group_topic_and_partition_are_filters(world: Any) -> None:
