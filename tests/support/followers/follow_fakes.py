@@ -43,7 +43,7 @@ class FakeConsumer:
         self._position: dict[int, int] = {}
         self._listeners: dict[str, Callable[..., None]] = {}
         self._next: list[tuple[str, Sequence[int]]] = []
-        self._is_closing = False
+        self._is_closing = self._is_closed = False
 
     def subscribe(self, topics: list[str], **listeners: Callable[..., None]) -> None:
         self.calls.append(("subscribe", topics))
@@ -87,6 +87,8 @@ class FakeConsumer:
             self._position.clear()
 
     def unassign(self) -> None:
+        if self._is_closed:
+            raise RuntimeError("Consumer closed")
         self.calls.append(("unassign", None))
 
     def unsubscribe(self) -> None:
@@ -144,6 +146,7 @@ class FakeConsumer:
         """Callbacks that wait are called, as librdkafka does."""
         self._is_closing = True
         self._call_back()
+        self._is_closed = True
         self.calls.append(("close", None))
 
 
