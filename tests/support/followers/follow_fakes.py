@@ -46,6 +46,8 @@ class FakeConsumer:
         self._is_closing = self._is_closed = False
 
     def subscribe(self, topics: list[str], **listeners: Callable[..., None]) -> None:
+        if not all(topics):
+            raise KafkaException(KafkaError(KafkaError._INVALID_ARG))
         self.calls.append(("subscribe", topics))
         self._listeners = listeners
 
