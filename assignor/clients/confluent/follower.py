@@ -90,7 +90,9 @@ class Follower:
         self._stores_by_hand = confluent_config.stores_by_hand(config)
         self._close_within_s = confluent_config.close_within_s(config)
         self._on_commit: Callable[..., object] | None = config.get("on_commit")
-        self._consumer = Consumer(confluent_config.consumer_config({**config, "on_commit": self._committed}))
+        called = confluent_config.callbacks_in(lambda: self._reading.commits.in_callback(), config)  # noqa: PLW0108 - made below
+        called["on_commit"] = self._committed
+        self._consumer = Consumer(confluent_config.consumer_config({**config, **called}))
         generation_of(self._consumer.consumer_group_metadata())
         self._reading = Reading(self._consumer, starts_earliest=confluent_config.starts_earliest(config))
         self._delivered = self._reading.delivered
@@ -315,7 +317,7 @@ class Follower:
     def close(self) -> None:
         """Leave the group, after `on_revoked`, which may commit. A second call does nothing.
 
-        In a listener it gives up the partitions, and the call that has called the listener leaves the group.
+        In a listener or another callback it gives up the partitions; the call that has called it leaves the group.
 
         If the client does not close, as librdkafka may do if no broker answers, it is abandoned with its thread after
         its session timeout and 15 s more.

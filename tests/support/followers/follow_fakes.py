@@ -21,6 +21,9 @@ class FakeConsumer:
 
     def __init__(self, config: Any) -> None:
         self._on_commit = config["on_commit"]
+        self._on_error = config.get("error_cb")
+        self.problem: KafkaError | None = None
+        """Told to the user's callback at the next poll."""
         self._unanswered: list[tuple[KafkaError | None, list[TopicPartition]]] = []
         self.answers_commits = True
         """Asynchronous ones, at the next poll."""
@@ -64,6 +67,9 @@ class FakeConsumer:
         return fetched
 
     def _call_back(self) -> None:
+        problem, self.problem = self.problem, None
+        if problem and self._on_error:
+            self._on_error(problem)
         while self._next:
             what, partitions = self._next.pop(0)
             self._listeners[what](self, [TopicPartition("t", p) for p in partitions])

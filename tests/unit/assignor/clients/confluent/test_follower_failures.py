@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from confluent_kafka import KafkaError
 
 from assignor.clients.follower.state import FollowerState
 from assignor.protocol.acks import Follows
@@ -82,6 +83,21 @@ def test_client_is_closed_once_its_call_that_called_the_closing_listener_has_ret
 
     assert closed_within == [False]
     assert setup.calls().count(("close", None)) == setup.topics.closed == 1
+
+
+def test_client_is_closed_once_its_call_that_called_the_closing_error_callback_has_returned() -> None:
+    told: list[tuple[KafkaError, bool]] = []
+
+    def close(error: KafkaError) -> None:
+        setup.follower.close()
+        told.append((error, ("close", None) in setup.consumer.calls))
+
+    setup = Setup(error_cb=close)
+    setup.consumer.problem = KafkaError(KafkaError._FATAL)
+    setup.poll()
+
+    assert told == [(KafkaError(KafkaError._FATAL), False)]
+    assert setup.calls()[-1] == ("close", None)
 
 
 def test_listener_that_closes_and_fails_leaves_no_client_behind(setup: Setup) -> None:
