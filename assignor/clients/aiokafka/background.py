@@ -208,6 +208,15 @@ class Background:
 
 
 async def _quietly(stopping: Coroutine[Any, Any, None], trouble: Trouble) -> None:
+    """Stop a client, also if this is cancelled meanwhile: one that is stopped half-way cannot be stopped again."""
+    stopped = asyncio.create_task(_stopped(stopping, trouble))
+    try:
+        await asyncio.wait([stopped])
+    finally:
+        await asyncio.wait([stopped])
+
+
+async def _stopped(stopping: Coroutine[Any, Any, None], trouble: Trouble) -> None:
     try:
         await within(_ANSWER_WITHIN_S, stopping)
     except Exception as error:  # noqa: BLE001 - as above

@@ -1,6 +1,7 @@
 """Required settings of a follower's consumer, and the settings of its two other clients."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 from assignor.errors import AssignorError
@@ -28,6 +29,8 @@ _SHARED = (
     "ssl.",
 )
 _SHARED_NAMES = frozenset({"enable.ssl.certificate.verification", "oauth_cb", "log_level", "logger", "debug"})
+# Of those that a call of the client calls, beside `on_commit` and the listeners.
+_CALLBACKS = ("error_cb", "stats_cb", "throttle_cb")
 
 
 class FollowerConfigError(AssignorError):
@@ -89,6 +92,19 @@ def check(config: Config) -> None:
 def consumer_config(config: Config) -> dict[str, Any]:
     """Configure the user's own consumer, with the classic protocol by name: a later client may have another default."""
     return {**config, "group.protocol": "classic"}
+
+
+def callbacks_in(context: Callable[[], AbstractContextManager[None]], config: Config) -> dict[str, Any]:
+    """Configure the user's callbacks that a call of the client calls, each to run in that context."""
+
+    def run_in_context(callback: Callable[..., object]) -> Callable[..., object]:
+        def called(*arguments: object) -> object:
+            with context():
+                return callback(*arguments)
+
+        return called
+
+    return {name: run_in_context(config[name]) for name in _CALLBACKS if config.get(name)}
 
 
 def is_static(config: Config) -> bool:

@@ -18,7 +18,6 @@ One rule for threads: all calls of a follower come from one thread.
 import logging
 import math
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from types import TracebackType
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -87,11 +86,13 @@ class Follower:
             KafkaException: The client rejects a property.
         """
         confluent_config.check(config)
-        self._closed = self._ended = False
+        self._left = self._ended = False
         self._stores_by_hand = confluent_config.stores_by_hand(config)
         self._close_within_s = confluent_config.close_within_s(config)
         self._on_commit: Callable[..., object] | None = config.get("on_commit")
-        self._consumer = Consumer(confluent_config.consumer_config({**config, "on_commit": self._committed}))
+        called = confluent_config.callbacks_in(lambda: self._reading.commits.in_callback(), config)  # noqa: PLW0108 - made below
+        called["on_commit"] = self._committed
+        self._consumer = Consumer(confluent_config.consumer_config({**config, **called}))
         generation_of(self._consumer.consumer_group_metadata())
         self._reading = Reading(self._consumer, starts_earliest=confluent_config.starts_earliest(config))
         self._delivered = self._reading.delivered
@@ -130,7 +131,10 @@ class Follower:
         """
         # Users call it for each record: while nothing else is due, it costs them no more than this.
         if clock_s() < self._delivered.calm_until_s:
-            message = self._consumer.poll(0)
+            try:
+                message = self._consumer.poll(0)
+            finally:
+                self._end()
             # Unless a callback of the client ran meanwhile.
             if message is not None and (self._delivered.calm_until_s or self._delivered.taken([message])):
                 return message
@@ -143,7 +147,11 @@ class Follower:
         # As in `poll`.
         if now_s < self._delivered.calm_until_s:
             at_most_s = timeout if 0 <= timeout < _LOOK_EVERY_S else _LOOK_EVERY_S
-            delivered = self._delivered.taken(self._consumer.consume(num_messages, at_most_s))
+            try:
+                messages = self._consumer.consume(num_messages, at_most_s)
+            finally:
+                self._end()
+            delivered = self._delivered.taken(messages)
             if delivered:
                 return delivered
         deadline = now_s + timeout if timeout >= 0 else math.inf
@@ -309,18 +317,22 @@ class Follower:
     def close(self) -> None:
         """Leave the group, after `on_revoked`, which may commit. A second call does nothing.
 
-        In a listener it gives up the partitions, and the call that has called the listener leaves the group.
+        In a listener or another callback it gives up the partitions; the call that has called it leaves the group.
 
         If the client does not close, as librdkafka may do if no broker answers, it is abandoned with its thread after
         its session timeout and 15 s more.
         """
-        # A listener that raises must not leave behind a member that reads nothing and holds its partitions.
-        with ExitStack() as ending:
-            ending.callback(self._end)
-            if not self._closed:
-                self._closed = self._reading.commits.is_leaving = True
-                # LeaveGroup goes out before the client's own callback: a commit there comes too late.
-                self._steering.leave()
+        if self._reading.commits.is_leaving:
+            self._end()
+            return
+        self._reading.commits.is_leaving = True
+        try:
+            # LeaveGroup goes out before the client's own callback: a commit there comes too late.
+            self._steering.leave()
+        finally:
+            # A listener that raises must not leave behind a member that reads nothing and holds its partitions.
+            self._left = True
+            self._end()
 
     def _consume_for_a_while(self, num_messages: int, deadline: float) -> list[Message]:
         """What arrives before the topics have to be looked at again."""
@@ -329,8 +341,7 @@ class Follower:
             at_most_s = _ANSWER_SOON_S if self._steering.is_waiting else _LOOK_EVERY_S
             messages = self._consumer.consume(num_messages, max(0.0, min(deadline - clock_s(), at_most_s)))
         finally:
-            if self._closed:
-                self._end()
+            self._end()
         delivered = self._delivered.taken(messages)
         if not delivered:
             # What a callback of the client has asked for must not wait for the user's next call. With messages in hand
@@ -339,8 +350,11 @@ class Follower:
         return delivered
 
     def _end(self) -> None:
-        """Close the clients, once; while the consumer calls a listener, its close() would wait for the listener."""
-        if self._ended or self._reading.commits.is_in_callback:
+        """Close the clients, once, of a member that has left.
+
+        While the consumer calls a listener, its close() would wait for the listener.
+        """
+        if not self._left or self._ended or self._reading.commits.is_in_callback:
             return
         self._ended = True
         try:

@@ -162,16 +162,17 @@ class TopicsReader:
 
     def _ask(self, reader: Consumer) -> None:
         """Return if both topics exist and are the ones being read, all of the control topic by now."""
+        ends = self._ends(reader, list(self._positions))
+        for place, position in self._positions.items():
+            if position > ends[place]:
+                raise TopicsAwayError(_away(place[0], "recreated or truncated"))
+        # After those being read: for a moment no broker may know the end of a new one, which is no outage.
         new = [
             place for place in self._partitions(reader, self._names.control) if place not in self._positions
         ]
         if new:
             self._positions |= dict.fromkeys(new, 0)
             reader.incremental_assign([TopicPartition(*place, OFFSET_BEGINNING) for place in new])
-        ends = self._ends(reader, list(self._positions))
-        for place, position in self._positions.items():
-            if position > ends[place]:
-                raise TopicsAwayError(_away(place[0], "recreated or truncated"))
         self._since_ms = now_ms() - _SLACK_MS
 
     def _ends(self, reader: Consumer, places: list[tuple[str, int]]) -> dict[tuple[str, int], int]:

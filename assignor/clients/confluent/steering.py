@@ -74,17 +74,18 @@ class Steering:
 
     def subscribe(self) -> None:
         """Join the group, as far as the user's polls let it."""
-        # librdkafka takes a name that begins so for a pattern.
-        known = None if any(name.startswith("^") for name in self._topics) else frozenset(self._topics)
-        self.state = replace(self.state, settings=replace(self.state.settings, topics=known))
-        self._reading.consumer.subscribe(
-            self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
-        )
+        self.subscribe_to(self._topics, {})
 
     def subscribe_to(self, topics: Sequence[str], listeners: Listeners) -> None:
         """Read other topics from now on, and call these listeners instead of the former ones."""
+        # First, since topics that the client refuses must change nothing.
+        self._reading.consumer.subscribe(
+            list(topics), on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
         self._topics, self.listeners = list(topics), {**self.listeners, **listeners}
-        self.subscribe()
+        # librdkafka takes a name that begins so for a pattern.
+        known = None if any(name.startswith("^") for name in topics) else frozenset(topics)
+        self.state = replace(self.state, settings=replace(self.state.settings, topics=known))
 
     def step(self) -> None:
         """Carry out what is left, look at the topics now and then, and do what comes of it."""

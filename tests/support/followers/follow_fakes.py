@@ -21,6 +21,9 @@ class FakeConsumer:
 
     def __init__(self, config: Any) -> None:
         self._on_commit = config["on_commit"]
+        self._on_error = config.get("error_cb")
+        self.problem: KafkaError | None = None
+        """Told to the user's callback at the next poll."""
         self._unanswered: list[tuple[KafkaError | None, list[TopicPartition]]] = []
         self.answers_commits = True
         """Asynchronous ones, at the next poll."""
@@ -43,9 +46,11 @@ class FakeConsumer:
         self._position: dict[int, int] = {}
         self._listeners: dict[str, Callable[..., None]] = {}
         self._next: list[tuple[str, Sequence[int]]] = []
-        self._is_closing = False
+        self._is_closing = self._is_closed = False
 
     def subscribe(self, topics: list[str], **listeners: Callable[..., None]) -> None:
+        if not all(topics):
+            raise KafkaException(KafkaError(KafkaError._INVALID_ARG))
         self.calls.append(("subscribe", topics))
         self._listeners = listeners
 
@@ -62,6 +67,9 @@ class FakeConsumer:
         return fetched
 
     def _call_back(self) -> None:
+        problem, self.problem = self.problem, None
+        if problem and self._on_error:
+            self._on_error(problem)
         while self._next:
             what, partitions = self._next.pop(0)
             self._listeners[what](self, [TopicPartition("t", p) for p in partitions])
@@ -87,6 +95,8 @@ class FakeConsumer:
             self._position.clear()
 
     def unassign(self) -> None:
+        if self._is_closed:
+            raise RuntimeError("Consumer closed")
         self.calls.append(("unassign", None))
 
     def unsubscribe(self) -> None:
@@ -144,6 +154,7 @@ class FakeConsumer:
         """Callbacks that wait are called, as librdkafka does."""
         self._is_closing = True
         self._call_back()
+        self._is_closed = True
         self.calls.append(("close", None))
 
 

@@ -299,6 +299,33 @@ def test_producer_is_stopped_also_if_the_caller_is_cancelled_as_it_waits_for_the
     asyncio.run(asyncio.wait_for(cancelled_twice(), timeout=5))
 
 
+@pytest.mark.usefixtures("sent")
+@pytest.mark.parametrize("client", [QuietReader, Writer])
+def test_client_that_failed_is_stopped_to_its_end_also_if_the_following_ends_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, client: type[Any]
+) -> None:
+    begun: list[type[Any]] = []
+    ended: list[type[Any]] = []
+
+    async def slowly(_: object) -> None:
+        begun.append(client)
+        await asyncio.sleep(0.1)
+        ended.append(client)
+
+    async def left_while_it_stops() -> None:
+        task = asyncio.create_task(applied(lambda: False, acks_topic="acks"))
+        await until(lambda: bool(begun))
+        task.cancel()
+        await asyncio.wait([task])
+
+    monkeypatch.setattr(QuietReader, "failing", [KafkaConnectionError()] if client is QuietReader else [])
+    monkeypatch.setattr(Writer, "fails", client is Writer)
+    monkeypatch.setattr(client, "stop", slowly)
+    asyncio.run(asyncio.wait_for(left_while_it_stops(), timeout=5))
+
+    assert begun == ended == [client]
+
+
 def test_work_that_holds_back_its_cancellation_is_left_behind() -> None:
     async def stubborn() -> None:
         while True:

@@ -151,3 +151,17 @@ def test_plan_with_a_topic_that_the_member_does_not_subscribe_to_is_refused(
     setup.poll()
 
     assert [type(ack) for ack in setup.topics.written] == [kind]
+
+
+def test_topics_that_the_client_refuses_change_nothing(setup: Setup) -> None:
+    before = setup.follower.state
+
+    with pytest.raises(KafkaException):
+        setup.follower.subscribe(["u", ""], on_revoked=lambda _: None)
+    setup.consumer.will("on_revoke", [0, 1])
+    setup.poll()
+    setup.follower._steering.subscribe()
+
+    assert setup.follower.state.settings == before.settings
+    assert setup.told[-1] == ("revoked", [0, 1])
+    assert setup.calls()[-1] == ("subscribe", ["t"])

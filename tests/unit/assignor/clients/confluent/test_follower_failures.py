@@ -1,8 +1,10 @@
 """Listeners that raise, and what comes together: nothing is lost, read twice, or left behind."""
 
+import math
 from dataclasses import replace
 
 import pytest
+from confluent_kafka import KafkaError
 
 from assignor.clients.follower.state import FollowerState
 from assignor.protocol.acks import Follows
@@ -83,6 +85,21 @@ def test_client_is_closed_once_its_call_that_called_the_closing_listener_has_ret
     assert setup.calls().count(("close", None)) == setup.topics.closed == 1
 
 
+def test_client_is_closed_once_its_call_that_called_the_closing_error_callback_has_returned() -> None:
+    told: list[tuple[KafkaError, bool]] = []
+
+    def close(error: KafkaError) -> None:
+        setup.follower.close()
+        told.append((error, ("close", None) in setup.consumer.calls))
+
+    setup = Setup(error_cb=close)
+    setup.consumer.problem = KafkaError(KafkaError._FATAL)
+    setup.poll()
+
+    assert told == [(KafkaError(KafkaError._FATAL), False)]
+    assert setup.calls()[-1] == ("close", None)
+
+
 def test_listener_that_closes_and_fails_leaves_no_client_behind(setup: Setup) -> None:
     def close_and_fail() -> None:
         setup.follower.close()
@@ -92,5 +109,53 @@ def test_listener_that_closes_and_fails_leaves_no_client_behind(setup: Setup) ->
     setup.consumer.will("on_revoke", [0, 1])
     with pytest.raises(ZeroDivisionError):
         setup.poll()
+
+    assert setup.calls()[-1] == ("close", None)
+
+
+@pytest.mark.parametrize("calls", ["close", "close and poll"])
+def test_listener_that_closes_again_closes_no_client_before_the_partitions_are_given_up(
+    setup: Setup, calls: str
+) -> None:
+    def close_again() -> None:
+        setup.follower.close()
+        if calls == "close and poll":
+            setup.poll()
+
+    setup.on_revoked = close_again
+    setup.calls()
+
+    setup.follower.close()
+
+    assert setup.calls() == [("unassign", None), ("close", None)]
+    assert (setup.told[1:], setup.topics.closed) == ([("revoked", [0, 1])], 1)
+
+
+def test_listener_that_closes_in_a_hand_over_closes_the_client_once(following: Setup) -> None:
+    following.on_revoked = following.follower.close
+    following.calls()
+    following.topics.incoming = [Follows(**HEAD)]
+
+    following.poll()
+
+    assert [name for name, _ in following.calls()] == ["pause", "unassign", "close"]
+    assert following.told[-2:] == [("revoked", [1]), ("revoked", [0])]
+
+
+@pytest.mark.parametrize("call", ["poll", "consume"])
+def test_listener_that_closes_and_fails_leaves_no_client_behind_also_between_two_looks(
+    setup: Setup, call: str
+) -> None:
+    def close_and_fail() -> None:
+        setup.follower.close()
+        fail()
+
+    setup.on_revoked = close_and_fail
+    setup.poll()
+    setup.follower._delivered.calm_until_s = math.inf
+    setup.consumer.will("on_revoke", [0, 1])
+
+    with pytest.raises(ZeroDivisionError):
+        getattr(setup.follower, call)(timeout=0)
 
     assert setup.calls()[-1] == ("close", None)

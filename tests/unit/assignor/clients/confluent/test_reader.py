@@ -67,6 +67,7 @@ class Broker:
         self.records: list[Record] = []
         self.problem: int | None = None
         self.partitions = [0]
+        self.leaderless: set[int] = set()
         self.assigned: dict[str, int] = {}
         self.added: list[tuple[str, int, int]] = []
 
@@ -82,6 +83,8 @@ class Broker:
         assert timeout > 0
         if self.problem is not None:
             raise KafkaException(KafkaError(self.problem))
+        if self.leaderless & {at.partition for at in asked}:
+            raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
         return [
             TopicPartition(
                 at.topic, at.partition, self.ends[at.topic] if at.offset == OFFSET_END else self.since
@@ -223,6 +226,19 @@ def test_partitions_that_the_control_topic_gets_later_are_read_from_their_beginn
         assert heard.is_up
 
     assert broker.added == [(CONTROL, number, OFFSET_BEGINNING) for number in (1, 2)]
+
+
+def test_partition_that_has_no_leader_yet_as_the_control_topic_gets_it_is_no_outage(
+    broker: Broker, heard: Heard, reader: TopicsReader
+) -> None:
+    broker.records = [end_of(CONTROL), end_of(ACKS)]
+
+    with reader._connected() as consumer:
+        broker.partitions, broker.leaderless = [0, 1], {1}
+        reader._ask(consumer)
+        assert heard.is_up
+
+    assert broker.added == [(CONTROL, 1, OFFSET_BEGINNING)]
 
 
 def test_topic_that_ends_before_what_was_read_of_it_was_made_anew(
