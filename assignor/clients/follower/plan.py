@@ -131,8 +131,11 @@ def _why_not(state: FollowerState, plan: ControlRecord) -> str | None:
 
 
 def _gives_foreign(state: FollowerState, plan: ControlRecord) -> str | None:
+    subscribed = state.settings.topics
+    if subscribed is None:
+        return None
     given = {topic for (topic, _), member in targets(plan).items() if member == state.member}
-    foreign = sorted(given - (given if state.settings.topics is None else state.settings.topics))
+    foreign = sorted(given - subscribed)
     return f"target has topic {foreign[0]}, which this member does not subscribe to" if foreign else None
 
 
