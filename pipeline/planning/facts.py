@@ -133,7 +133,7 @@ class PartitionFacts:
 
     @property
     def newest_commit_ms(self) -> Floats:
-        """Time of the newest commit of each partition, by the coordinator's clock; nan without one."""
+        """Time of the newest commit of each partition, `observed_at_ms` for a later one; nan without one."""
         return self.observed_at_ms - self.commit_age_s * 1000
 
 

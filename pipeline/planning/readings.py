@@ -26,7 +26,7 @@ class Readings:
 
     @property
     def is_sound(self) -> bool:
-        """Whether rows and columns match their descriptions; the state drops readings that do not."""
+        """True if rows and columns match their descriptions; the state drops other readings."""
         places = len(self.of)
         return (
             len(self.rates) == len(self.behind)

@@ -29,7 +29,7 @@ _SHARED = (
     "ssl.",
 )
 _SHARED_NAMES = frozenset({"enable.ssl.certificate.verification", "oauth_cb", "log_level", "logger", "debug"})
-# Of those that a call of the client calls, beside `on_commit` and the listeners.
+# The user's callbacks that run inside calls of the client, like `on_commit` and the listeners.
 _CALLBACKS = ("error_cb", "stats_cb", "throttle_cb")
 
 

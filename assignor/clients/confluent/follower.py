@@ -363,9 +363,8 @@ class Follower:
             self._side.close()
 
     def _close_consumer(self) -> None:
-        commits = self._reading.commits
         try:
-            within(0.0 if commits.is_stuck else self._close_within_s, self._consumer.close)
+            within(0.0 if self._reading.commits.is_stuck else self._close_within_s, self._consumer.close)
         except TimeoutError:
             log.warning(
                 "the Kafka client did not close because none of its brokers answers, so it is abandoned; nothing is "

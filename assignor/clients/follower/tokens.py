@@ -109,9 +109,9 @@ def _offered(state: FollowerState) -> dict[PartitionKey, tuple[Found, HandOverMa
 
 
 def _hear(state: FollowerState, acks: list[AnyAck]) -> FollowerState:
-    """What the members say of plans, in the order of the topic.
+    """Take in what members answer to plans, in the order of the topic.
 
-    In time that grows with their number alone: whoever may write to the topic can write any number of them.
+    The time grows linearly with the number of acknowledgements, since anyone with *Write* on the topic can flood it.
     """
     if not acks:
         return state

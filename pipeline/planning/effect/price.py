@@ -62,10 +62,10 @@ def with_takers(state: GroupState, seen: Measured, member: Int32s, *, now_ms: in
         holds = member == number
         given, arriving = float(seen.arriving[gets].sum()), float(seen.arriving[holds].sum())
         known = takers.pop(name, None)
-        # What it is given brings its lag along; what it is behind already stays to be explained.
+        # Lag that comes with partitions shows no slowness. What a watched member is behind already still counts.
         brought = seen.lag_of(holds if known is None else gets)
         if brought is None:
-            # Nobody could tell slowness from lag that came along.
+            # With that lag unknown, nothing tells slowness from it.
             continue
         if known is None:
             takers[name] = Taker(since_ms=now_ms, seen_ms=now_ms, given=given, arriving=arriving, lag=brought)

@@ -63,8 +63,8 @@ def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
 def on_pause(state: GroupState, *, unseen_ms: int, now_ms: int) -> GroupState:
     """The state without what has lasted since before a pause between decisions, and confirmations of before it.
 
-    Nobody has seen whether the group needed a plan or was calm, or a member stood still, was slow or behind, for all of
-    that time, and what its plan did.
+    During a pause lagwise does not observe the group: neither its need for a plan, its calm and its members' progress,
+    nor the effect of its plan.
     """
     if now_ms - state.behind_seen_ms <= unseen_ms:
         return state

@@ -50,7 +50,7 @@ class _Reading:
 
     @property
     def is_evidence(self) -> bool:
-        """Whether the member lagged throughout the reading."""
+        """True if the member lagged throughout the reading."""
         drained = float(self.rate.sum())
         return bool((self.rate >= 0).all()) and float(self.least_lag.sum()) > BACKLOG_S * drained > 0
 
@@ -178,7 +178,7 @@ class _Commits:
         )
 
     def overlaps(self, marks: Floats) -> bool:
-        """Whether this reading begins before the marks, so that a previous reading has counted part of it."""
+        """Return True if this reading begins before the marks, so that a previous reading has counted part of it."""
         is_ahead = (marks[:, 1] > self.newest_ms + _SAME_S * 1000).any()
         return not is_ahead and bool((self.begun_ms < marks[:, 1] - _SAME_S * 1000).any())
 

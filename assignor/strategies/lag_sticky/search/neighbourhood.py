@@ -215,7 +215,7 @@ class Neighbourhood:
         return -float(self._room[self._slow])
 
     def _fits(self, given: Int64s, members: Int64s, gained: Floats, more: Int8s) -> Bools:
-        """Whether each member may read its partition and has room for the weight, within the budget of moves."""
+        """True for each member that may read its partition and has room for the weight, within the budget of moves."""
         fits: Bools = (gained < self._room[members]) & (more <= self._budget)
         if self._may_read is not None:
             fits &= self._may_read[self._problem.set_of[given][:, None], members]

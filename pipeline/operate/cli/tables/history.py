@@ -37,8 +37,7 @@ def history(
     at: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME",
-            help="One moment instead: each partition's newest row of the 24 hours before it.",
+            metavar="TIME", help="One moment instead: each partition's newest row of the 24 hours before it."
         ),
     ] = None,
     wide: WideOption = False,
