@@ -100,12 +100,16 @@ def test_client_is_closed_once_its_call_that_called_the_closing_error_callback_h
     assert setup.calls()[-1] == ("close", None)
 
 
-def test_listener_that_closes_and_fails_leaves_no_client_behind(setup: Setup) -> None:
+def close_and_fail_on_revoked(setup: Setup) -> None:
     def close_and_fail() -> None:
         setup.follower.close()
         fail()
 
     setup.on_revoked = close_and_fail
+
+
+def test_listener_that_closes_and_fails_leaves_no_client_behind(setup: Setup) -> None:
+    close_and_fail_on_revoked(setup)
     setup.consumer.will("on_revoke", [0, 1])
     with pytest.raises(ZeroDivisionError):
         setup.poll()
@@ -146,11 +150,7 @@ def test_listener_that_closes_in_a_hand_over_closes_the_client_once(following: S
 def test_listener_that_closes_and_fails_leaves_no_client_behind_also_between_two_looks(
     setup: Setup, call: str
 ) -> None:
-    def close_and_fail() -> None:
-        setup.follower.close()
-        fail()
-
-    setup.on_revoked = close_and_fail
+    close_and_fail_on_revoked(setup)
     setup.poll()
     setup.follower._delivered.calm_until_s = math.inf
     setup.consumer.will("on_revoke", [0, 1])
