@@ -152,4 +152,5 @@ def test_one_driver_publishes_for_a_cluster_and_each_other_one_is_told_whose_pla
             finally:
                 for one in begun:
                     one.process.kill()
+                    one.process.wait()
     assert not any("Traceback" in _FOREIGN.sub("", one.said) for one in begun)

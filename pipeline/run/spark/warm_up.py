@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
 
-_AWAITED_S = 10.0
-"""For so long a driver that ends waits for the job; without executors it never runs."""
+_AWAITED_S = 30.0
+"""For so long a driver that ends waits for the job. On a busy host it takes ten; without executors it never runs."""
 
 
 def begin(spark: SparkSession) -> None:
