@@ -37,6 +37,8 @@ class PlanMemory:
 
     published: dict[str, Published] = field(default_factory=dict)
     """Newest plan of each group on the control topic."""
+    unsent: dict[str, WrittenPlan] = field(default_factory=dict)
+    """What is written down and was never sent, by group: the broker or the driver was away when its turn came."""
     states: dict[str, str] = field(default_factory=dict)
     """Column `state` of each group's row of `plan_state`."""
     evaluated_at_ms: int = 0
@@ -84,7 +86,15 @@ class PlanMemory:
         newest = max(self.published, key=lambda group: (self.published[group].epoch, group), default=None)
         return None if newest is None else (newest, self.published[newest].epoch)
 
-    def on_connected(self, epochs: Mapping[str, int], written: Mapping[str, WrittenPlan]) -> list[PlanRecord]:
+    def on_replayed(self, plans: Mapping[str, WrittenPlan]) -> None:
+        """Learn what a batch that runs again had written down; what was not sent is to be sent late."""
+        self.unsent |= {
+            group: one
+            for group, one in plans.items()
+            if group not in self.published or self.published[group].epoch < one.plan.epoch
+        }
+
+    def on_connected(self, epochs: Mapping[str, int], written: Mapping[str, WrittenPlan]) -> None:
         """Settle the highest epoch of each group: in the table and on the control topic, whichever is further.
 
         Neither has to know all that were used: the next epoch is not below the clock (`values.next_epoch`).
@@ -92,11 +102,8 @@ class PlanMemory:
         Args:
             epochs: Highest epoch of each group on the control topic.
             written: Newest plan of each group in the table, of those whose plan still holds.
-
-        Returns:
-            What is written down, still holds, and was never sent, by group: the broker was away when its turn came.
         """
-        unsent: list[PlanRecord] = []
+        self.unsent = {}
         for group_id in sorted(epochs.keys() | self.published.keys()):
             known, last = self.published.get(group_id), epochs.get(group_id, 0)
             if known is None or known.epoch < last:
@@ -106,10 +113,15 @@ class PlanMemory:
             elif known.epoch > last:
                 plan = written.get(group_id)
                 if plan is not None and (plan.value is not None or group_id in epochs):
-                    unsent.append(plan.record(group_id))
+                    self.unsent[group_id] = plan
                 else:
                     self.published[group_id] = _unknown_plan(known.epoch)
-        return unsent
+
+    def on_sent_late(self, sent: Mapping[str, WrittenPlan]) -> None:
+        """Settle what was to be sent late: these were, and the others will not be."""
+        for group_id, one in self.unsent.items():
+            self.published[group_id] = one.plan if group_id in sent else _unknown_plan(one.plan.epoch)
+        self.unsent = {}
 
 
 def _unknown_plan(epoch: int) -> Published:

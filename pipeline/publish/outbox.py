@@ -47,6 +47,8 @@ _READER = "lagwise-control-reader"
 
 EpochsInTopic: TypeAlias = Callable[[], Mapping[str, int]]
 """Reads the control topic; gives the highest epoch of each group."""
+OnConnected: TypeAlias = Callable[[EpochsInTopic], None]
+"""Learns what is on the topic."""
 
 
 class Publisher:
@@ -91,13 +93,13 @@ class Publisher:
         self._why = ""
         self._tried_at_s = -_TRY_EVERY_S
 
-    def unavailable(self, unsent: Callable[[EpochsInTopic], Sequence[PlanRecord]]) -> str | None:
+    def unavailable(self, on_connected: OnConnected) -> str | None:
         """Return why no plan can be published now; None if one can.
 
-        The first call that succeeds fences the producer of an earlier driver, and sends the plans that it left unsent.
+        The first call that succeeds fences the producer of an earlier driver.
 
         Args:
-            unsent: Stored plans that are not on the topic; called once no other driver can write to it.
+            on_connected: Called with each new connection, once no other driver can write to the topic.
 
         Raises:
             AccessRefusedError: This user may not use the transactional id, or read the topic.
@@ -109,7 +111,7 @@ class Publisher:
         if time.monotonic() - self._tried_at_s >= _TRY_EVERY_S:
             self._tried_at_s = time.monotonic()
             try:
-                self._connect(unsent)
+                self._connect(on_connected)
             except TopicMissingError:
                 raise
             except BrokerUnavailableError as error:
@@ -121,26 +123,25 @@ class Publisher:
     def _is_ready(self) -> bool:
         return self._producer is not None or self._is_read
 
-    def _connect(self, unsent: Callable[[EpochsInTopic], Sequence[PlanRecord]]) -> None:
-        if not self.is_dry:
+    def _connect(self, on_connected: OnConnected) -> None:
+        if self.is_dry:
+            on_connected(self._epochs_in_topic)
+            self._is_read = True
+        else:
             self._refuse_other()
-            self._open(unsent)
-            return
-        records = unsent(self._epochs_in_topic)
-        self._is_read = True
-        self.publish(records)
+            self._open(on_connected)
 
-    def _open(self, unsent: Callable[[EpochsInTopic], Sequence[PlanRecord]]) -> None:
+    def _open(self, on_connected: OnConnected) -> None:
         properties = _producer_properties(self._properties, self.cluster)
         with explained(f"transactional id {properties['transactional.id']} cannot be used"):
             producer = Producer(ready(properties), logger=log)
             producer.init_transactions(self.timeout_s)
         # Another driver may have come between the look and the fence; it finds out, and nobody publishes.
         self._refuse_other()
-        records = [*self._claimed(), *unsent(self._epochs_in_topic)]
+        on_connected(self._epochs_in_topic)
         self._producer = producer
-        if records:
-            self._send(records)
+        if self.claim is not None:
+            self._send([PlanRecord(GROUP, 0, self.claim.encode())])
 
     def publish(self, records: Sequence[PlanRecord]) -> None:
         """Send the plans of one batch in one transaction; without any, nothing is needed.
@@ -160,8 +161,7 @@ class Publisher:
                     extra={"plans": len(records), "publisher": other.owner, "tables_root": other.root},
                 )
                 return
-            self._open(lambda _epochs: records)
-            return
+            self._open(lambda _epochs: None)
         if self._producer is None:
             # A batch that runs again, of a driver that cannot publish yet; a plan is due when it can.
             raise BrokerUnavailableError(self._why or "the control topic has not been read yet")
@@ -206,9 +206,6 @@ class Publisher:
                 log.warning("publishing again", extra={"attempt": attempt, "error": failure.args[0].str()})
             else:
                 return
-
-    def _claimed(self) -> list[PlanRecord]:
-        return [] if self.claim is None else [PlanRecord(GROUP, 0, self.claim.encode())]
 
     def _other(self) -> Claim | None:
         """The driver of other tables that publishes, if there is one."""

@@ -47,7 +47,7 @@ from pipeline.run.assembly import (
     cluster_name,
 )
 from pipeline.run.batch.plans.history import record_left_decisions
-from pipeline.run.batch.plans.publication import why_unpublishable
+from pipeline.run.batch.plans.publication import connect
 from pipeline.run.batch.steps import run
 from pipeline.run.driver import Driver, ReadProgress
 from pipeline.run.health.listener import SparkListener
@@ -359,7 +359,7 @@ class Job:
             monitor=self.monitor,
         )
         # A reason not to publish is logged at the start, not with the first plan.
-        why_unpublishable(driver.services, driver.memory)
+        connect(driver.services, driver.memory)
         return driver
 
     def _finished(self, report: query.Report) -> None:

@@ -35,18 +35,15 @@ class Cluster:
             takes_over=takes_over,
         )
 
-    def started(
-        self, claim: Claim, *left: PlanRecord, is_dry: bool = False, takes_over: bool = False
-    ) -> Publisher:
-        """A driver after its start; it has read the epochs, and sent what was left."""
+    def started(self, claim: Claim, *, is_dry: bool = False, takes_over: bool = False) -> Publisher:
+        """A driver after its start; it has read the epochs."""
         made = self.publisher(claim, is_dry=is_dry, takes_over=takes_over)
         self.epochs: dict[str, int] = {}
 
-        def unsent(epochs_in_topic: EpochsInTopic) -> list[PlanRecord]:
+        def on_connected(epochs_in_topic: EpochsInTopic) -> None:
             self.epochs = dict(epochs_in_topic())
-            return list(left)
 
-        assert made.unavailable(unsent) is None
+        assert made.unavailable(on_connected) is None
         return made
 
 
@@ -63,7 +60,7 @@ def test_trial_with_other_tables_leaves_the_publisher_alone(cluster: Cluster) ->
     first = cluster.started(FIRST)
     first.publish([plan(1)])
 
-    trial = cluster.started(SECOND, plan(9), is_dry=True)
+    trial = cluster.started(SECOND, is_dry=True)
     trial.publish([plan(10)])
 
     first.publish([plan(2)])
@@ -115,7 +112,8 @@ def test_driver_that_does_not_publish_any_more_withdraws_what_its_tables_have_pu
     first = cluster.started(FIRST)
     first.publish([plan(1)])
 
-    cluster.started(replace(FIRST, owner="a/3/3"), PlanRecord("g", 2, None), is_dry=True)
+    dry = cluster.started(replace(FIRST, owner="a/3/3"), is_dry=True)
+    dry.publish([PlanRecord("g", 2, None)])
 
     cluster.started(FIRST)
     assert cluster.epochs == {"g": 2}

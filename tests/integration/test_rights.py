@@ -208,11 +208,10 @@ def test_right_that_plans_need_is_named_with_what_it_is_for(guarded: Secured, na
 
 
 def _start_and_publish(publisher: Publisher) -> None:
-    def unsent(epochs_in_topic: EpochsInTopic) -> list[PlanRecord]:
+    def on_connected(epochs_in_topic: EpochsInTopic) -> None:
         epochs_in_topic()
-        return []
 
-    publisher.unavailable(unsent)
+    publisher.unavailable(on_connected)
     publisher.publish([PlanRecord("g", 1, None)])
 
 

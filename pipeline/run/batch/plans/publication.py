@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from pipeline.clock import now_ms
 from pipeline.errors import BrokerUnavailableError
-from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
+from pipeline.planning.memory import PlanMemory, WrittenPlan
 from pipeline.planning.state import from_json
 from pipeline.publish.outbox import EpochsInTopic
 from pipeline.publish.read_back import decisions_of, newest_plans
@@ -25,18 +25,14 @@ def publish_plans(batch: Settled, decided: pa.Table | None) -> int:
     if decided is None:
         return 0
     decisions, memory = decisions_of(decided), batch.driver.memory
-    # Before the plans are looked at: these states say which of them an operator has approved.
     memory.states |= decisions.states
     plans = memory.not_overtaken(decisions.plans)
     if batch.is_replay:
-        plans = _still_allowed(batch.services, memory, plans)
-    return _publish(batch, plans)
-
-
-def _publish(batch: Settled, plans: Mapping[str, WrittenPlan]) -> int:
-    records = [one.record(group_id) for group_id, one in plans.items()]
+        # Orders may have come since. The next batch reads them, and then sends what they allow.
+        memory.on_replayed(plans)
+        return 0
     try:
-        batch.services.publisher.publish(records)
+        _send(batch.services, plans)
     except BrokerUnavailableError as error:
         # Lag goes on being measured. They are sent as soon as the topic can be written, if they still hold.
         log.warning(
@@ -44,55 +40,67 @@ def _publish(batch: Settled, plans: Mapping[str, WrittenPlan]) -> int:
             extra={"error": str(error)},
         )
         return 0
-    batch.driver.memory.on_published({group: one.plan for group, one in plans.items()})
-    poke_groups(batch.services, records)
+    memory.on_published({group: one.plan for group, one in plans.items()})
     return len(plans)
 
 
-def why_unpublishable(services: Services, memory: PlanMemory) -> str | None:
-    """Return why no plan can be published now; None if one can.
+def connect(services: Services, memory: PlanMemory) -> str | None:
+    """Return why no plan can be published now; None if one can. With a new connection, learn what is on the topic.
 
     Raises:
         AccessRefusedError: This user may not use the transactional id, or read the topic.
         TopicMissingError: The control topic is gone.
+        FencedError: A driver of other tables publishes for the cluster.
     """
-    late: list[PlanRecord] = []
 
-    def unsent(epochs_in_topic: EpochsInTopic) -> list[PlanRecord]:
-        late[:] = _unsent(services, memory, epochs_in_topic)
-        return late
+    def on_connected(epochs_in_topic: EpochsInTopic) -> None:
+        found = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
+        # What is in the table counts as published until the topic can be read.
+        memory.on_published(found.plans)
+        memory.on_connected(epochs_in_topic(), found.to_send)
 
-    why = services.publisher.unavailable(unsent)
-    if why is None:
-        poke_groups(services, late)
-    return why
+    return services.publisher.unavailable(on_connected)
 
 
-def _unsent(services: Services, memory: PlanMemory, epochs_in_topic: EpochsInTopic) -> list[PlanRecord]:
-    """Bring the memory of published plans up to date; plans that are written down and not on the topic come out."""
-    found = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
-    # What is in the table counts as published until the topic can be read.
-    memory.on_published(found.plans)
-    return memory.on_connected(epochs_in_topic(), _still_allowed(services, memory, found.to_send))
+def why_unpublishable(services: Services, memory: PlanMemory) -> str | None:
+    """Return why no plan can be published now; None if one can, and all that was to be sent late has been.
+
+    Call it where all orders have been read.
+
+    Raises:
+        AccessRefusedError: As `connect`; TopicMissingError and FencedError, too.
+    """
+    why = connect(services, memory)
+    if why is not None or not memory.unsent:
+        return why
+    plans = _still_allowed(services, memory)
+    try:
+        _send(services, plans)
+    except BrokerUnavailableError as error:
+        log.warning("plans cannot be published now", extra={"error": str(error)})
+        return f"plans cannot be published now: {error}"
+    memory.on_sent_late(plans)
+    return None
 
 
-def _still_allowed(
-    services: Services, memory: PlanMemory, plans: Mapping[str, WrittenPlan]
-) -> Mapping[str, WrittenPlan]:
-    """The plans, written down some time ago, that the configuration of now and orders allow; withdrawals always are."""
-    if all(one.value is None for one in plans.values()):
-        return plans
+def _send(services: Services, plans: Mapping[str, WrittenPlan]) -> None:
+    records = [one.record(group_id) for group_id, one in sorted(plans.items())]
+    services.publisher.publish(records)
+    poke_groups(services, records)
+
+
+def _still_allowed(services: Services, memory: PlanMemory) -> Mapping[str, WrittenPlan]:
+    """What is to be sent late and still holds, by the clock, the configuration and orders; a withdrawal always does."""
     paused = services.store.arrow("orders", ["group_id"], pc.field("paused"))["group_id"].to_pylist()
+    at_ms = now_ms()
 
-    def is_allowed(group_id: str, one: WrittenPlan) -> bool:
+    def holds(group_id: str, one: WrittenPlan) -> bool:
         own = services.config.plan.for_group(group_id)
-        if own.exclude or own.dry_run is True or group_id in paused:
+        if own.exclude or own.dry_run is True or group_id in paused or one.plan.valid_until_ms <= at_ms:
             return False
         return own.dry_run != "approve" or _is_approved(memory, group_id, one)
 
-    return {
-        group_id: one for group_id, one in plans.items() if one.value is None or is_allowed(group_id, one)
-    }
+    return {group: one for group, one in memory.unsent.items() if one.value is None or holds(group, one)}
 
 
 def _is_approved(memory: PlanMemory, group_id: str, written: WrittenPlan) -> bool:

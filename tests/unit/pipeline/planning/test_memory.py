@@ -17,44 +17,49 @@ ONLY_ITS_EPOCH = Published(epoch=3, target_hash="", base_hash="", valid_until_ms
 
 def connected(
     plan: WrittenPlan, *, topic_epoch: int | None, holds: bool = True
-) -> tuple[list[PlanRecord], dict[str, Published]]:
+) -> tuple[dict[str, WrittenPlan], dict[str, Published]]:
     """What is still to be sent, and what is known, when the table holds the plan and the topic that epoch."""
     memory = PlanMemory()
     memory.on_published({"g": plan.plan})
     epochs = {} if topic_epoch is None else {"g": topic_epoch}
-    return memory.on_connected(epochs, {"g": plan} if holds else {}), memory.published
+    memory.on_connected(epochs, {"g": plan} if holds else {})
+    return memory.unsent, memory.published
 
 
 @pytest.mark.parametrize("topic_epoch", [None, 2])
 def test_plan_that_is_not_on_the_topic_is_still_to_be_sent(topic_epoch: int | None) -> None:
-    unsent, known = connected(WrittenPlan(plan=PLAN, value="{}"), topic_epoch=topic_epoch)
+    written = WrittenPlan(plan=PLAN, value="{}")
+    unsent, known = connected(written, topic_epoch=topic_epoch)
 
-    assert unsent == [PlanRecord("g", 3, "{}")]
+    assert unsent == {"g": written}
+    assert written.record("g") == PlanRecord("g", 3, "{}")
     assert known == {"g": PLAN}
 
 
 def test_plan_that_is_on_the_topic_is_not_sent_again() -> None:
     unsent, known = connected(WrittenPlan(plan=PLAN, value="{}"), topic_epoch=3)
 
-    assert (unsent, known) == ([], {"g": PLAN})
+    assert (unsent, known) == ({}, {"g": PLAN})
 
 
 def test_plan_that_has_expired_unsent_is_not_sent_and_leaves_its_epoch() -> None:
     unsent, known = connected(WrittenPlan(plan=EXPIRED, value="{}"), topic_epoch=2, holds=False)
 
-    assert (unsent, known) == ([], {"g": ONLY_ITS_EPOCH})
+    assert (unsent, known) == ({}, {"g": ONLY_ITS_EPOCH})
 
 
 def test_plan_that_only_the_topic_knows_leaves_its_epoch() -> None:
     unsent, known = connected(WrittenPlan(plan=PLAN, value="{}"), topic_epoch=9)
 
-    assert (unsent, known) == ([], {"g": replace(ONLY_ITS_EPOCH, epoch=9)})
+    assert (unsent, known) == ({}, {"g": replace(ONLY_ITS_EPOCH, epoch=9)})
 
 
 def test_epoch_that_neither_table_nor_topic_has_any_more_is_not_used_again() -> None:
     memory = PlanMemory(published={"g": PLAN})
 
-    assert memory.on_connected({}, {}) == []
+    memory.on_connected({}, {})
+
+    assert memory.unsent == {}
     assert memory.published == {"g": ONLY_ITS_EPOCH}
 
 
@@ -82,8 +87,28 @@ def test_withdrawal_of_what_the_topic_does_not_have_is_not_sent_and_leaves_its_e
     memory = PlanMemory(published={"g": PLAN})
     withdrawn = WrittenPlan(plan=PLAN, value=None)
 
-    assert memory.on_connected({}, {"g": withdrawn}) == []
+    memory.on_connected({}, {"g": withdrawn})
+
+    assert memory.unsent == {}
     assert memory.published["g"] == ONLY_ITS_EPOCH
+
+
+def test_what_a_batch_that_runs_again_wrote_down_is_to_be_sent_unless_it_was() -> None:
+    memory = PlanMemory(published={"sent": PLAN, "older": replace(PLAN, epoch=2)})
+    plans = {group: WrittenPlan(plan=PLAN, value="{}") for group in ("sent", "older", "new")}
+
+    memory.on_replayed(plans)
+
+    assert set(memory.unsent) == {"older", "new"}
+
+
+def test_what_is_not_sent_late_leaves_its_epoch() -> None:
+    plans = {group: WrittenPlan(plan=PLAN, value="{}") for group in ("g", "paused")}
+    memory = PlanMemory(unsent=dict(plans))
+
+    memory.on_sent_late({"g": plans["g"]})
+
+    assert (memory.unsent, memory.published) == ({}, {"g": PLAN, "paused": ONLY_ITS_EPOCH})
 
 
 def test_plan_is_overtaken_by_a_newer_one_of_its_group_only() -> None:

@@ -45,7 +45,7 @@ def taken_over(config: Config, monkeypatch: pytest.MonkeyPatch) -> Driver:
         return deaf_session()
 
     monkeypatch.setattr(job_module, "build_session", stopping)
-    monkeypatch.setattr(job_module, "why_unpublishable", lambda *_: None)
+    monkeypatch.setattr(job_module, "connect", lambda *_: None)
     job.run()
     configs: Any = KnownConfigs()
     nothing: Any = None

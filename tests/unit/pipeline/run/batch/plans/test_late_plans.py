@@ -1,5 +1,6 @@
 """What was written down and not sent is sent late where configuration and orders of then still allow it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,8 @@ from pipeline.config.model import Config, GroupRule, PlanConfig
 from pipeline.planning.state import FRESH, PlanState, to_json
 from pipeline.publish.outbox import Publisher
 from pipeline.run.batch.intake import Settled
-from pipeline.run.batch.plans.publication import publish_plans
+from pipeline.run.batch.plans import publication
+from pipeline.run.batch.plans.publication import connect, publish_plans, why_unpublishable
 from pipeline.run.driver import Driver
 from pipeline.run.replay import FIRST_WRITTEN, Past
 from tests.support.job.frames import NOW_MS, at
@@ -86,31 +88,66 @@ def test_approved_plan_that_was_not_sent_is_sent(cluster: Cluster, driver: Drive
     assert cluster.sent == [("g", 3)]
 
 
-def test_batch_that_runs_again_from_before_its_decisions_sends_the_plan_that_was_approved(
-    cluster: Cluster, decided: Settled
-) -> None:
-    past = Past(stamps={FIRST_WRITTEN: decided.stamp})
-    driver, _ = forbidding(decided.driver, FORBIDDING[1])
-    services = replace(driver.services, publisher=decided.services.publisher, store=decided.services.store)
-    again = replace(decided, driver=replace(driver, services=services), past=past)
-    assert (again.is_replay, again.driver.memory.states) == (True, {})
+def again(decided: Settled, changes: dict[str, Any]) -> tuple[Settled, Callable[[], str | None]]:
+    """The batch that runs again, and the next one's question whether plans can be published."""
+    decisions = decided.services.store.tables["plan_state"]
+    stored = Stored(decisions=decisions, recorded=table(), paused=changes.get("paused", ()))
+    services = replace(decided.services, store=stored, config=changes.get("config", PUBLISHING))
+    driver = replace(decided.driver, services=services)
+    batch = replace(decided, driver=driver, past=Past(stamps={FIRST_WRITTEN: decided.stamp}))
+    assert batch.is_replay
+    return batch, lambda: why_unpublishable(services, driver.memory)
 
-    assert publish_plans(again, table({"epoch": 4, "state": approved_state(epoch=4)})) == 1
+
+@pytest.mark.parametrize("changes", [{}, FORBIDDING[1]], ids=["as before", "approved"])
+def test_batch_that_runs_again_leaves_its_plan_to_the_next_one_which_has_read_orders(
+    cluster: Cluster, decided: Settled, changes: dict[str, Any]
+) -> None:
+    batch, ask = again(decided, changes)
+
+    assert publish_plans(batch, table({"epoch": 4, "state": approved_state(epoch=4)})) == 0
+    assert cluster.sent == []
+
+    assert ask() is None
     assert cluster.sent == [("g", 4)]
+    assert batch.driver.memory.published["g"].target_hash == "target"
 
 
 @pytest.mark.parametrize("changes", FORBIDDING, ids=_IDS)
-def test_batch_that_runs_again_sends_no_plan_that_would_not_be_made_any_more(
+def test_plan_of_a_batch_that_runs_again_is_not_sent_where_it_would_not_be_made_any_more(
     cluster: Cluster, decided: Settled, changes: dict[str, Any]
 ) -> None:
-    driver, decisions = decided.driver, decided.services.store.tables["plan_state"]
-    stored = Stored(decisions=decisions, recorded=table(), paused=changes.get("paused", ()))
-    services = replace(driver.services, store=stored, config=changes.get("config", PUBLISHING))
-    past = Past(stamps={FIRST_WRITTEN: decided.stamp})
-    again = replace(decided, driver=replace(driver, services=services), past=past)
-    assert again.is_replay
+    batch, ask = again(decided, changes)
+    publish_plans(batch, batch.services.store.tables["plan_state"].filter(pc.field("updated_at") == at(0)))
 
-    assert publish_plans(again, decisions.filter(pc.field("updated_at") == at(0))) == 0
+    assert ask() is None
+    assert cluster.sent == []
+    assert (batch.driver.memory.published["g"].epoch, batch.driver.memory.published["g"].target_hash) == (
+        4,
+        "",
+    )
+
+
+def test_driver_that_starts_sends_nothing_before_it_has_read_orders(cluster: Cluster, driver: Driver) -> None:
+    recorded = table({}).append_column("created_at", table({})["recorded_at"])
+    services = replace(driver.services, store=Stored(decisions=table(), recorded=recorded))
+
+    assert connect(services, driver.memory) is None
+
+    assert cluster.sent == []
+    assert why_unpublishable(services, driver.memory) is None
+    assert cluster.sent == [("g", 3)]
+
+
+def test_plan_that_has_expired_before_orders_were_read_is_not_sent(
+    cluster: Cluster, driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = table({}).append_column("created_at", table({})["recorded_at"])
+    services = replace(driver.services, store=Stored(decisions=table(), recorded=recorded))
+    connect(services, driver.memory)
+    monkeypatch.setattr(publication, "now_ms", lambda: NOW_MS + 60_000)
+
+    assert why_unpublishable(services, driver.memory) is None
     assert cluster.sent == []
 
 
