@@ -36,7 +36,7 @@ class PlanMemory:
     """The newest decision about each group, and when all groups were decided about."""
 
     published: dict[str, Published] = field(default_factory=dict)
-    """Newest plan of each group on the control topic."""
+    """Newest plan of each group on the control topic, or in `unsent`."""
     unsent: dict[str, WrittenPlan] = field(default_factory=dict)
     """What is written down and was never sent, by group: the broker or the driver was away when its turn came."""
     states: dict[str, str] = field(default_factory=dict)
@@ -77,8 +77,9 @@ class PlanMemory:
         return {group: one for group, one in plans.items() if one.plan.epoch >= newest.get(group, 0)}
 
     def on_published(self, plans: Mapping[str, Published]) -> None:
-        """Remember plans as the newest of their groups."""
+        """Remember plans as the newest of their groups; an older one is not sent any more."""
         self.published |= plans
+        self.unsent = {group: one for group, one in self.unsent.items() if group not in plans}
 
     @property
     def newest_epoch(self) -> tuple[str, int] | None:
@@ -117,11 +118,11 @@ class PlanMemory:
                 else:
                     self.published[group_id] = _unknown_plan(known.epoch)
 
-    def on_sent_late(self, sent: Mapping[str, WrittenPlan]) -> None:
-        """Settle what was to be sent late: these were, and the others will not be."""
-        for group_id, one in self.unsent.items():
+    def on_sent_late(self, due: Iterable[str], sent: Mapping[str, WrittenPlan]) -> None:
+        """Settle what was to be sent late now: of these groups, these plans were; the others' are not wanted now."""
+        for group_id in due:
+            one = self.unsent.pop(group_id)
             self.published[group_id] = one.plan if group_id in sent else _unknown_plan(one.plan.epoch)
-        self.unsent = {}
 
 
 def _unknown_plan(epoch: int) -> Published:

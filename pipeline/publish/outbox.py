@@ -1,6 +1,6 @@
 """Publish: sends what a batch wrote into `plan_state`, as read back, to the compacted control topic.
 
-The table is the outbox: a batch that runs again sends the same bytes under the same epoch. The producer is
+The table is the outbox: what is sent late has the same bytes under the same epoch. The producer is
 transactional under one id per cluster, so the broker itself fences a driver that has been replaced, and
 readers see all plans of a batch or none. A driver that publishes for no group leaves that id alone (`claim`).
 """
@@ -99,7 +99,8 @@ class Publisher:
         The first call that succeeds fences the producer of an earlier driver.
 
         Args:
-            on_connected: Called with each new connection, once no other driver can write to the topic.
+            on_connected: Called with each new connection; unless this driver is dry, no other one can write to the
+                topic by then.
 
         Raises:
             AccessRefusedError: This user may not use the transactional id, or read the topic.
@@ -126,7 +127,7 @@ class Publisher:
     def _connect(self, on_connected: OnConnected) -> None:
         if self.is_dry:
             on_connected(self._epochs_in_topic)
-            self._is_read = True
+            self._is_read, self._tried_at_s = True, -_TRY_EVERY_S
         else:
             self._refuse_other()
             self._open(on_connected)
@@ -143,8 +144,11 @@ class Publisher:
         if self.claim is not None:
             self._send([PlanRecord(GROUP, 0, self.claim.encode())])
 
-    def publish(self, records: Sequence[PlanRecord]) -> None:
+    def publish(self, records: Sequence[PlanRecord]) -> bool:
         """Send the plans of one batch in one transaction; without any, nothing is needed.
+
+        Returns:
+            Whether they were sent; False if a driver of other tables publishes, and this one is dry.
 
         Raises:
             FencedError: Another driver has taken over.
@@ -153,19 +157,35 @@ class Publisher:
             PublishError: The broker will never take a record: it is larger than the topic allows.
         """
         if not records:
-            return
-        if self._producer is None and self._is_read:
-            if (other := self._other()) is not None:
-                log.warning(
-                    "plans in these tables are not sent: another driver publishes for the cluster",
-                    extra={"plans": len(records), "publisher": other.owner, "tables_root": other.root},
-                )
-                return
-            self._open(lambda _epochs: None)
+            return True
+        if self._producer is None and self._is_read and not self._has_opened_dry(records):
+            return False
         if self._producer is None:
-            # A batch that runs again, of a driver that cannot publish yet; a plan is due when it can.
+            # What a driver withdraws that cannot publish yet, or not any more.
             raise BrokerUnavailableError(self._why or "the control topic has not been read yet")
         self._send(records)
+        return True
+
+    def _has_opened_dry(self, records: Sequence[PlanRecord]) -> bool:
+        """Open the producer of a dry driver, which has something to send after all, unless another one publishes."""
+        if time.monotonic() - self._tried_at_s < _TRY_EVERY_S:
+            raise BrokerUnavailableError(self._why)
+        self._tried_at_s = time.monotonic()
+        try:
+            if (other := self._other()) is None:
+                self._open(lambda _epochs: None)
+                return True
+        except BrokerUnavailableError as error:
+            self._why = str(error)
+            log.warning("withdrawals of earlier plans cannot be sent now", extra={"error": self._why})
+            raise
+        # The next one is not to wait.
+        self._tried_at_s = -_TRY_EVERY_S
+        log.warning(
+            "plans in these tables are not sent: another driver publishes for the cluster",
+            extra={"plans": len(records), "publisher": other.owner, "tables_root": other.root},
+        )
+        return False
 
     def _send(self, records: Sequence[PlanRecord]) -> None:
         try:

@@ -47,7 +47,7 @@ from pipeline.run.assembly import (
     cluster_name,
 )
 from pipeline.run.batch.plans.history import record_left_decisions
-from pipeline.run.batch.plans.publication import connect
+from pipeline.run.batch.plans.late import connect
 from pipeline.run.batch.steps import run
 from pipeline.run.driver import Driver, ReadProgress
 from pipeline.run.health.listener import SparkListener

@@ -22,6 +22,7 @@ from pipeline.run.batch.lag import store_history, store_lag
 from pipeline.run.batch.opening import Chosen, Outage, PassedOver, begin, read_source, settle_offset
 from pipeline.run.batch.plans.evaluation import make_plans
 from pipeline.run.batch.plans.history import record_decisions
+from pipeline.run.batch.plans.late import send_late
 from pipeline.run.batch.plans.publication import publish_plans
 from pipeline.run.batch.quarantine import store_quarantine
 from pipeline.run.batch.topics import store_topic_offsets
@@ -100,7 +101,8 @@ def run(
     stamp = do(store_lag, batch, confirmed, topics)
     do(store_history, batch)
 
-    # Decide: one job.
+    # Decide: one job. What was decided before is on the topic first.
+    do(send_late, batch)
     has_decided = do(make_plans, batch)
 
     # Commit: what was decided is read back, recorded and published.

@@ -10,10 +10,10 @@ from confluent_kafka import KafkaError, KafkaException
 from assignor.protocol import control
 from pipeline.config.model import Config, PlanConfig
 from pipeline.publish.read_back import decisions_of
-from pipeline.run.batch.plans.publication import why_unpublishable
+from pipeline.run.batch.plans.late import connect
 from pipeline.run.driver import Driver
 from pipeline.tables.arrow import arrow_schema
-from pipeline.tables.schemas import PLAN_STATE
+from pipeline.tables.schemas import ORDERS, PLAN_STATE
 from pipeline.tables.stamp import Stamp
 from tests.support.job.frames import at
 
@@ -88,13 +88,25 @@ def table(*plans: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist([_ROW | plan for plan in plans], schema=schema)
 
 
+_ORDERS = pa.schema([arrow_schema(ORDERS).field(name) for name in ("group_id", "paused", "pinned")])
+
+
 class Stored:
     """Stands for the tables."""
 
-    def __init__(self, *, decisions: pa.Table, recorded: pa.Table, paused: tuple[str, ...] = ()) -> None:
-        orders = pa.table(
-            {"group_id": pa.array(paused, pa.string()), "paused": pa.array([True] * len(paused), pa.bool_())}
-        )
+    def __init__(
+        self,
+        *,
+        decisions: pa.Table,
+        recorded: pa.Table,
+        paused: tuple[str, ...] = (),
+        pinned: tuple[str, ...] = (),
+    ) -> None:
+        given = [
+            {"group_id": group, "paused": group in paused, "pinned": {"t": "0"} if group in pinned else {}}
+            for group in (*paused, *pinned)
+        ]
+        orders = pa.Table.from_pylist(given, schema=_ORDERS)
         self.tables = {"plan_state": decisions, "recommendations": recorded, "orders": orders}
         self.appended: list[pa.Table] = []
         self.stamps: dict[str, Stamp] = {}
@@ -114,12 +126,16 @@ class Stored:
         self.tables[name] = rows
 
 
-def unavailable(driver: Driver, plans: pa.Table, *, paused: tuple[str, ...] = ()) -> str | None:
-    """Why no plan can be published by a driver with such a history."""
+def left_behind(driver: Driver, plans: pa.Table, **orders: tuple[str, ...]) -> Driver:
+    """The driver with such a history in its tables, and such orders."""
     recorded = plans.append_column("created_at", plans["recorded_at"])
-    stored = Stored(decisions=table(), recorded=recorded, paused=paused)
-    services = replace(driver.services, store=stored)
-    return why_unpublishable(services, driver.memory)
+    services = replace(driver.services, store=Stored(decisions=table(), recorded=recorded, **orders))
+    return replace(driver, services=services)
+
+
+def unavailable(driver: Driver, plans: pa.Table) -> str | None:
+    """Why no plan can be published by a driver with such a history."""
+    return connect(left_behind(driver, plans).services, driver.memory)
 
 
 def publish(driver: Driver, plans: pa.Table) -> None:

@@ -12,7 +12,7 @@ from pipeline.planning.rows import kept, turns
 from pipeline.run.batch import clock
 from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.plans.deciding import decide_all
-from pipeline.run.batch.plans.publication import why_unpublishable
+from pipeline.run.batch.plans.late import connect
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ def _settings(batch: Settled) -> plan.PlanSettings:
         least_epoch=0 if batch.stamp.is_clock_behind else batch.stamp.at_ms // 1000,
         # The topic may have been read only now.
         held=batch.stamp.held
-        or why_unpublishable(services, memory)
+        or connect(services, memory)
         or clock.trouble(now_ms(), batch.stamp.at_ms, memory),
         migration=services.migration(),
     )

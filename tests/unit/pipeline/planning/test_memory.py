@@ -104,11 +104,19 @@ def test_what_a_batch_that_runs_again_wrote_down_is_to_be_sent_unless_it_was() -
 
 def test_what_is_not_sent_late_leaves_its_epoch() -> None:
     plans = {group: WrittenPlan(plan=PLAN, value="{}") for group in ("g", "paused")}
-    memory = PlanMemory(unsent=dict(plans))
+    memory = PlanMemory(unsent=plans | {"later": plans["g"]})
 
-    memory.on_sent_late({"g": plans["g"]})
+    memory.on_sent_late(plans, {"g": plans["g"]})
 
-    assert (memory.unsent, memory.published) == ({}, {"g": PLAN, "paused": ONLY_ITS_EPOCH})
+    assert (set(memory.unsent), memory.published) == ({"later"}, {"g": PLAN, "paused": ONLY_ITS_EPOCH})
+
+
+def test_plan_that_was_replaced_before_it_was_sent_is_not_to_be_sent_any_more() -> None:
+    memory = PlanMemory(unsent={group: WrittenPlan(plan=PLAN, value="{}") for group in ("g", "other")})
+
+    memory.on_published({"g": replace(PLAN, epoch=4)})
+
+    assert set(memory.unsent) == {"other"}
 
 
 def test_plan_is_overtaken_by_a_newer_one_of_its_group_only() -> None:

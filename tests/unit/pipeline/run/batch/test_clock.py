@@ -13,7 +13,7 @@ from pipeline.planning.memory import PlanMemory
 from pipeline.planning.values import Published
 from pipeline.run.batch.clock import due_after_ms, trouble, why_apart
 from pipeline.run.batch.plans import evaluation
-from pipeline.run.batch.plans.publication import why_unpublishable
+from pipeline.run.batch.plans.late import connect
 from pipeline.tables.stamp import Stamp
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
 from tests.support.job.frames import NOW_MS, decoded_rows
@@ -146,10 +146,10 @@ def test_epoch_that_is_found_on_the_topic_in_the_midst_of_a_batch_holds_its_plan
 
 def test_clock_that_stands_still_ahead_of_time_gives_no_epoch() -> None:
     memory = PlanMemory()
-    driver = idle_driver(memory=memory, publisher=SimpleNamespace(unavailable=lambda _unsent: None))
+    driver = idle_driver(memory=memory, publisher=SimpleNamespace(unavailable=lambda _on_connected: None))
     stamp = stamp_of(at_ms=NOW_MS + 31_536_000_000, held="the clock", is_clock_behind=True)
 
     settings = evaluation._settings(batch_of(driver, stamp=stamp))
 
     assert (settings.held, settings.least_epoch) == ("the clock", 0)
-    assert why_unpublishable(driver.services, memory) is None
+    assert connect(driver.services, memory) is None

@@ -9,7 +9,7 @@ from pipeline.planning.rows import kept
 from pipeline.publish import outbox
 from pipeline.publish.outbox import Publisher
 from pipeline.run.batch.intake import Settled
-from pipeline.run.batch.plans import publication
+from pipeline.run.batch.plans import late
 from pipeline.run.driver import Driver
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
 from tests.support.job.frames import NOW_MS, at
@@ -28,7 +28,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(outbox, "Producer", lambda _properties, logger: PlayedProducer(played))  # noqa: ARG005
     monkeypatch.setattr(Publisher, "_epochs_in_topic", epochs)
     monkeypatch.setattr(outbox, "time", SimpleNamespace(monotonic=lambda: played.now_s))
-    monkeypatch.setattr(publication, "now_ms", lambda: NOW_MS)
+    monkeypatch.setattr(late, "now_ms", lambda: NOW_MS)
     return played
 
 

@@ -1,67 +1,42 @@
-"""What was written down and not sent is sent late where configuration and orders of then still allow it."""
+"""What was written down and not sent is sent late where orders, configuration and its own state still allow it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pyarrow.compute as pc
 import pytest
 
-from pipeline.config.model import Config, GroupRule, PlanConfig
+from pipeline.config.model import Config, GroupRule, GuardsConfig, PlanConfig
+from pipeline.errors import TopicMissingError
 from pipeline.planning.state import FRESH, PlanState, to_json
 from pipeline.publish.outbox import Publisher
 from pipeline.run.batch.intake import Settled
-from pipeline.run.batch.plans import publication
-from pipeline.run.batch.plans.publication import connect, publish_plans, why_unpublishable
+from pipeline.run.batch.plans import late, publication
+from pipeline.run.batch.plans.late import connect, send_late
+from pipeline.run.batch.plans.publication import publish_plans
 from pipeline.run.driver import Driver
 from pipeline.run.replay import FIRST_WRITTEN, Past
+from tests.support.job.batches import batch_of, stamp_of
 from tests.support.job.frames import NOW_MS, at
-from tests.support.job.publishing import PUBLISHING, Cluster, Stored, table, unavailable
+from tests.support.job.publishing import AWAY, PUBLISHING, Cluster, Stored, failure, left_behind, table
 
-FORBIDDING = [
-    {"config": Config(plan=PlanConfig(dry_run=True))},
-    {"config": Config(plan=PlanConfig(dry_run="approve"))},
-    {"config": Config(plan=PlanConfig(dry_run=False, groups=[GroupRule(pattern="g", exclude=True)]))},
-    {"paused": ("g",)},
-]
-_IDS = ["dry run", "not approved", "excluded", "paused"]
-
-
-def forbidding(driver: Driver, changes: dict[str, Any]) -> tuple[Driver, tuple[str, ...]]:
-    config = changes.get("config", PUBLISHING)
-    publisher = Publisher(
-        {}, topic="control", cluster="local", timeout_s=1, is_dry=config.plan.dry_run is True
-    )
-    services = replace(driver.services, config=config, publisher=publisher)
-    return replace(driver, services=services), changes.get("paused", ())
+FORBIDDING: dict[str, dict[str, Any]] = {
+    "dry run": {"config": Config(plan=PlanConfig(dry_run=True))},
+    "not approved": {"config": Config(plan=PlanConfig(dry_run="approve"))},
+    "excluded": {
+        "config": Config(plan=PlanConfig(dry_run=False, groups=[GroupRule(pattern="g", exclude=True)]))
+    },
+    "pinned by file": {"config": Config(plan=PlanConfig(dry_run=False, guards=GuardsConfig(pin=("t",))))},
+    "paused": {"paused": ("g",)},
+    "pinned": {"pinned": ("g",)},
+    "superseded": {"status": "superseded"},
+}
+each_forbidding = pytest.mark.parametrize("changes", FORBIDDING.values(), ids=FORBIDDING.keys())
+WITHDRAWAL = {"record": None, "target_hash": ""}
 
 
-@pytest.mark.parametrize("changes", FORBIDDING, ids=_IDS)
-def test_plan_that_was_not_sent_is_not_sent_where_it_would_not_be_made_any_more(
-    cluster: Cluster, driver: Driver, changes: dict[str, Any]
-) -> None:
-    driver, paused = forbidding(driver, changes)
-
-    assert unavailable(driver, table({}), paused=paused) is None
-
-    assert cluster.sent == []
-    assert (driver.memory.published["g"].epoch, driver.memory.published["g"].target_hash) == (3, "")
-
-
-@pytest.mark.parametrize("changes", FORBIDDING, ids=_IDS)
-def test_withdrawal_that_was_not_sent_is_sent_where_no_plan_is_made_any_more(
-    cluster: Cluster, driver: Driver, changes: dict[str, Any]
-) -> None:
-    cluster.topic = {"g": 2}
-    driver, paused = forbidding(driver, changes)
-
-    unavailable(driver, table({"record": None, "target_hash": ""}), paused=paused)
-
-    assert cluster.sent == [("g withdrawn", 3)]
-
-
-def approved_state(*, epoch: int) -> str:
-    """The memory of a group whose plan an operator has approved."""
+def state_of(*, epoch: int = 3, status: Any = "open", approved_by: str | None = None) -> str:
+    """The memory of a group with such a plan."""
     plan = PlanState(
         epoch=epoch,
         base_generation=4,
@@ -73,87 +48,233 @@ def approved_state(*, epoch: int) -> str:
         valid_until_ms=NOW_MS + 60_000,
         lag=1,
         drain_s=None,
+        status=status,
         status_at_ms=NOW_MS,
-        approved_by="eva@desk",
+        approved_by=approved_by,
     )
     return to_json(replace(FRESH, plan=plan))
 
 
-def test_approved_plan_that_was_not_sent_is_sent(cluster: Cluster, driver: Driver) -> None:
-    driver, _ = forbidding(driver, FORBIDDING[1])
-    driver.memory.states["g"] = approved_state(epoch=3)
-
-    unavailable(driver, table({}))
-
-    assert cluster.sent == [("g", 3)]
-
-
-def again(decided: Settled, changes: dict[str, Any]) -> tuple[Settled, Callable[[], str | None]]:
-    """The batch that runs again, and the next one's question whether plans can be published."""
-    decisions = decided.services.store.tables["plan_state"]
-    stored = Stored(decisions=decisions, recorded=table(), paused=changes.get("paused", ()))
-    services = replace(decided.services, store=stored, config=changes.get("config", PUBLISHING))
-    driver = replace(decided.driver, services=services)
-    batch = replace(decided, driver=driver, past=Past(stamps={FIRST_WRITTEN: decided.stamp}))
-    assert batch.is_replay
-    return batch, lambda: why_unpublishable(services, driver.memory)
-
-
-@pytest.mark.parametrize("changes", [{}, FORBIDDING[1]], ids=["as before", "approved"])
-def test_batch_that_runs_again_leaves_its_plan_to_the_next_one_which_has_read_orders(
-    cluster: Cluster, decided: Settled, changes: dict[str, Any]
-) -> None:
-    batch, ask = again(decided, changes)
-
-    assert publish_plans(batch, table({"epoch": 4, "state": approved_state(epoch=4)})) == 0
-    assert cluster.sent == []
-
-    assert ask() is None
-    assert cluster.sent == [("g", 4)]
-    assert batch.driver.memory.published["g"].target_hash == "target"
-
-
-@pytest.mark.parametrize("changes", FORBIDDING, ids=_IDS)
-def test_plan_of_a_batch_that_runs_again_is_not_sent_where_it_would_not_be_made_any_more(
-    cluster: Cluster, decided: Settled, changes: dict[str, Any]
-) -> None:
-    batch, ask = again(decided, changes)
-    publish_plans(batch, batch.services.store.tables["plan_state"].filter(pc.field("updated_at") == at(0)))
-
-    assert ask() is None
-    assert cluster.sent == []
-    assert (batch.driver.memory.published["g"].epoch, batch.driver.memory.published["g"].target_hash) == (
-        4,
-        "",
+def as_changed(driver: Driver, changes: dict[str, Any], plans: Any, *, epoch: int = 3) -> Driver:
+    """The driver after a start with these changes, and with such plans in its tables."""
+    config = changes.get("config", PUBLISHING)
+    publisher = Publisher(
+        {}, topic="control", cluster="local", timeout_s=1, is_dry=config.plan.dry_run is True
     )
+    driver = replace(driver, services=replace(driver.services, config=config, publisher=publisher))
+    driver.memory.states["g"] = state_of(epoch=epoch, status=changes.get("status", "open"))
+    orders = {name: changes[name] for name in ("paused", "pinned") if name in changes}
+    return left_behind(driver, plans, **orders)
 
 
-def test_driver_that_starts_sends_nothing_before_it_has_read_orders(cluster: Cluster, driver: Driver) -> None:
-    recorded = table({}).append_column("created_at", table({})["recorded_at"])
-    services = replace(driver.services, store=Stored(decisions=table(), recorded=recorded))
+def send(driver: Driver, *, held: str | None = None, at_ms: int = NOW_MS, is_replay: bool = False) -> None:
+    """The step of a batch, which has not read all orders if it is held or runs again."""
+    stamp = replace(stamp_of(at_ms=at_ms), held=held)
+    batch = batch_of(driver, stamp=stamp)
+    send_late(replace(batch, past=Past(stamps={FIRST_WRITTEN: stamp})) if is_replay else batch)
 
-    assert connect(services, driver.memory) is None
 
-    assert cluster.sent == []
-    assert why_unpublishable(services, driver.memory) is None
+def known(driver: Driver) -> tuple[int, str]:
+    plan = driver.memory.published["g"]
+    return plan.epoch, plan.target_hash
+
+
+def test_plan_that_was_not_sent_is_sent(cluster: Cluster, driver: Driver) -> None:
+    driver = left_behind(driver, table({}))
+
+    send(driver)
+
+    assert (cluster.sent, known(driver)) == ([("g", 3)], (3, "target"))
+
+
+@each_forbidding
+def test_plan_that_was_not_sent_is_not_sent_where_it_would_not_be_made_any_more(
+    cluster: Cluster, driver: Driver, changes: dict[str, Any]
+) -> None:
+    driver = as_changed(driver, changes, table({}))
+
+    send(driver)
+
+    assert (cluster.sent, known(driver)) == ([], (3, ""))
+
+
+@each_forbidding
+def test_withdrawal_that_was_not_sent_is_sent_where_no_plan_is_made_any_more(
+    cluster: Cluster, driver: Driver, changes: dict[str, Any]
+) -> None:
+    cluster.topic = {"g": 2}
+    driver = as_changed(driver, changes, table(WITHDRAWAL))
+
+    send(driver)
+
+    assert cluster.sent == [("g withdrawn", 3)]
+
+
+def test_approved_plan_that_was_not_sent_is_sent(cluster: Cluster, driver: Driver) -> None:
+    driver = as_changed(driver, FORBIDDING["not approved"], table({}))
+    driver.memory.states["g"] = state_of(approved_by="eva@desk")
+
+    send(driver)
+
     assert cluster.sent == [("g", 3)]
+
+
+@pytest.mark.parametrize("unread", [{"held": "orders are not read to their end yet"}, {"is_replay": True}])
+def test_plan_waits_until_orders_have_been_read_and_a_withdrawal_does_not(
+    cluster: Cluster, driver: Driver, unread: dict[str, Any]
+) -> None:
+    cluster.topic = {"w": 2}
+    driver = left_behind(driver, table({}, {"group_id": "w", **WITHDRAWAL}))
+    assert connect(driver.services, driver.memory) is None
+    assert cluster.sent == []
+
+    send(driver, **unread)
+    send(driver, **unread)
+    assert cluster.sent == [("w withdrawn", 3)]
+
+    send(driver)
+    assert cluster.sent == [("w withdrawn", 3), ("g", 3)]
 
 
 def test_plan_that_has_expired_before_orders_were_read_is_not_sent(
     cluster: Cluster, driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recorded = table({}).append_column("created_at", table({})["recorded_at"])
-    services = replace(driver.services, store=Stored(decisions=table(), recorded=recorded))
-    connect(services, driver.memory)
-    monkeypatch.setattr(publication, "now_ms", lambda: NOW_MS + 60_000)
+    driver = left_behind(driver, table({}))
+    send(driver, held="orders are not read to their end yet")
+    monkeypatch.setattr(late, "now_ms", lambda: NOW_MS + 60_000)
 
-    assert why_unpublishable(services, driver.memory) is None
+    send(driver)
+
+    assert (cluster.sent, known(driver)) == ([], (3, ""))
+
+
+def test_plan_that_was_withdrawn_before_it_was_sent_is_not_sent(cluster: Cluster, driver: Driver) -> None:
+    driver = left_behind(driver, table({}))
+    send(driver, held="orders are not read to their end yet")
+    batch = batch_of(driver, stamp=stamp_of(at_ms=NOW_MS))
+    publish_plans(batch, table({"epoch": 4, **WITHDRAWAL}))
+
+    send(driver)
+
+    assert (cluster.sent, known(driver)) == ([("g withdrawn", 4)], (4, ""))
+
+
+def test_withdrawal_is_sent_whenever_it_was_made(cluster: Cluster, driver: Driver) -> None:
+    cluster.topic = {"g": 2}
+
+    send(left_behind(driver, table({**WITHDRAWAL, "valid_until": at(-1)})))
+
+    assert cluster.sent == [("g withdrawn", 3)]
+
+
+def again(decided: Settled, changes: dict[str, Any]) -> Settled:
+    """The batch that runs again."""
+    orders = {name: changes[name] for name in ("paused", "pinned") if name in changes}
+    stored = Stored(decisions=decided.services.store.tables["plan_state"], recorded=table(), **orders)
+    services = replace(decided.services, store=stored, config=changes.get("config", PUBLISHING))
+    past = Past(stamps={FIRST_WRITTEN: decided.stamp})
+    return replace(decided, driver=replace(decided.driver, services=services), past=past)
+
+
+def test_batch_that_runs_again_leaves_its_plan_to_the_next_one_which_has_read_orders(
+    cluster: Cluster, decided: Settled
+) -> None:
+    batch = again(decided, {})
+
+    assert publish_plans(batch, table({"epoch": 4, "state": state_of(epoch=4)})) == 0
+    assert cluster.sent == []
+
+    send(batch.driver)
+    assert (cluster.sent, known(batch.driver)) == ([("g", 4)], (4, "target"))
+
+
+@each_forbidding
+def test_plan_of_a_batch_that_runs_again_is_not_sent_where_it_would_not_be_made_any_more(
+    cluster: Cluster, decided: Settled, changes: dict[str, Any]
+) -> None:
+    batch, state = again(decided, changes), state_of(epoch=4, status=changes.get("status", "open"))
+    publish_plans(batch, table({"epoch": 4, "state": state}))
+
+    send(batch.driver)
+
+    assert (cluster.sent, known(batch.driver)) == ([], (4, ""))
+
+
+def test_plans_that_were_not_sent_are_sent_with_the_next_connection(cluster: Cluster, driver: Driver) -> None:
+    cluster.topic = {"g": 3}
+    connect(left_behind(driver, table({})).services, driver.memory)
+    plans = table({}, {"epoch": 4, "target_hash": "newer"})
+    driver = left_behind(driver, plans)
+    cluster.commit = failure(AWAY)
+    batch = batch_of(driver, stamp=stamp_of(at_ms=NOW_MS))
+    assert publish_plans(batch, plans.filter(pc.field("epoch") == 4)) == 0
+    cluster.now_s += 60
+    cluster.commit = None
+
+    send(driver)
+
+    assert (cluster.sent, known(driver)) == ([("g", 4)], (4, "newer"))
+
+
+def test_late_plan_that_the_broker_does_not_take_is_sent_with_the_next_connection(
+    cluster: Cluster, driver: Driver
+) -> None:
+    driver = left_behind(driver, table({}))
+    cluster.commit = failure(AWAY)
+    send(driver)
+    cluster.commit, cluster.now_s = None, cluster.now_s + 30
+
+    send(driver)
+
+    assert (cluster.sent, known(driver)) == ([("g", 3)], (3, "target"))
+
+
+def test_control_topic_that_is_gone_is_said_so(
+    driver: Driver, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: Any) -> bool:
+        raise TopicMissingError("control topic is gone")
+
+    driver = left_behind(driver, table({}))
+    connect(driver.services, driver.memory)
+    monkeypatch.setattr(late, "send", gone)
+
+    with pytest.raises(TopicMissingError):
+        send(driver)
     assert cluster.sent == []
 
 
-def test_withdrawal_that_was_not_sent_is_sent_whenever_it_was(cluster: Cluster, driver: Driver) -> None:
+def test_broker_is_poked_for_a_plan_that_is_sent_late(
+    cluster: Cluster, driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poked: list[str] = []
+    monkeypatch.setattr(
+        publication, "poke_groups", lambda _services, sent: poked.extend(one[0] for one in sent)
+    )
+    driver = left_behind(driver, table({}))
+    cluster.commit = failure(AWAY)
+    send(driver)
+    assert poked == []
+
+    cluster.commit, cluster.now_s = None, cluster.now_s + 30
+    send(driver)
+    send(driver)
+
+    assert poked == ["g"]
+
+
+def test_dry_driver_whose_withdrawal_is_not_taken_tries_again_after_half_a_minute_and_decides_meanwhile(
+    cluster: Cluster, driver: Driver
+) -> None:
     cluster.topic = {"g": 2}
+    driver = as_changed(driver, FORBIDDING["dry run"], table(WITHDRAWAL))
+    cluster.coordinator = failure(AWAY)
+    for _ in range(3):
+        send(driver)
+        assert connect(driver.services, driver.memory) is None
+    assert (cluster.sent, cluster.producers) == ([], 1)
+    cluster.coordinator, cluster.now_s = None, cluster.now_s + 30
 
-    unavailable(driver, table({"record": None, "target_hash": "", "valid_until": at(-1)}))
+    send(driver)
 
-    assert cluster.sent == [("g withdrawn", 3)]
+    assert (cluster.sent, driver.memory.unsent) == ([("g withdrawn", 3)], {})

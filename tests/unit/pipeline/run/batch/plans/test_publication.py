@@ -1,13 +1,11 @@
-"""When plans can be published, what is known to be published, and what is sent late; Kafka's clients are played."""
+"""When plans can be published, and what is known to be published; Kafka's clients are played."""
 
-import pyarrow.compute as pc
 import pytest
 from confluent_kafka import KafkaError
 
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, PublishError
 from pipeline.publish.read_back import decisions_of
 from pipeline.run.batch.intake import Settled
-from pipeline.run.batch.plans import publication
 from pipeline.run.batch.plans.history import record_decisions
 from pipeline.run.batch.plans.publication import publish_plans
 from pipeline.run.driver import Driver
@@ -54,50 +52,6 @@ def test_user_who_may_not_publish_is_said_so(cluster: Cluster, driver: Driver) -
 
     with pytest.raises(AccessRefusedError):
         unavailable(driver, table())
-
-
-def test_plans_that_were_not_sent_are_sent_with_the_next_connection(cluster: Cluster, driver: Driver) -> None:
-    cluster.topic = {"g": 3}
-    unavailable(driver, table({}))
-    plans = table({}, {"epoch": 4, "target_hash": "newer"})
-    cluster.commit = failure(AWAY)
-    cluster.now_s += 60
-
-    with pytest.raises(BrokerUnavailableError, match="plans could not be published"):
-        publish(driver, plans.filter(pc.field("epoch") == 4))
-    cluster.commit = None
-
-    assert unavailable(driver, plans) is None
-    assert cluster.sent == [("g", 4)]
-    assert driver.memory.published["g"].epoch == 4
-    assert driver.memory.published["g"].target_hash == "newer"
-
-
-def test_broker_is_poked_for_a_plan_that_is_sent_late(
-    cluster: Cluster, driver: Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    poked: list[str] = []
-    monkeypatch.setattr(
-        publication, "poke_groups", lambda _services, sent: poked.extend(one[0] for one in sent)
-    )
-    cluster.commit = failure(AWAY)
-    unavailable(driver, table({}))
-    assert poked == []
-
-    cluster.commit, cluster.now_s = None, cluster.now_s + 30
-    unavailable(driver, table({}))
-    unavailable(driver, table({}))
-
-    assert poked == ["g"]
-
-
-def test_connection_whose_late_plans_are_not_taken_is_no_connection(cluster: Cluster, driver: Driver) -> None:
-    cluster.commit = failure(AWAY)
-
-    assert "plans could not be published" in (unavailable(driver, table({})) or "")
-    cluster.commit, cluster.now_s = None, cluster.now_s + 30
-    assert unavailable(driver, table({})) is None
-    assert cluster.sent == [("g", 3)]
 
 
 def test_plan_that_has_expired_unsent_is_not_sent_and_a_new_one_is_due(
