@@ -27,6 +27,9 @@ CONTROL_COLUMNS = (
 )
 """Filled in rows of kind 'ack' and 'orders'; null, or null but for the key, where a record took it back."""
 
+_MOST_BYTES_OF_ACK = 16_384
+"""Followers write a thousand at most, plus their names; and every follower may write them."""
+
 
 def control_rows(
     records: pa.RecordBatch, topics: ControlTopics, wants_group: Callable[[str], bool]
@@ -38,6 +41,13 @@ def control_rows(
     for record in raw_records(records).to_pylist():
         is_ack = record["topic"] in acks_topics
         as_bad = record | {"row_kind": "bad", "kind": "ack" if is_ack else "orders"}
+        size = len(record["key"] or b"") + len(record["value"] or b"")
+        if is_ack and size > _MOST_BYTES_OF_ACK:
+            bad.append(
+                as_bad
+                | {"reason": f"an acknowledgement of {size:,} bytes: at most {_MOST_BYTES_OF_ACK:,} count"}
+            )
+            continue
         try:
             cluster, row = (_ack if is_ack else _orders)(record["key"] or b"", record["value"])
         except DecodeError as error:

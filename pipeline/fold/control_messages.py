@@ -5,6 +5,7 @@ Records of one key are in one partition of their topic, so their offsets order t
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
@@ -27,6 +28,8 @@ _ACKS, _ORDERS = _folded(ACKS), _folded(ORDERS)
 
 _KEPT_S = 7 * 86_400
 """Retention of control messages of an unknown group, which may be new or deleted; Kafka's default."""
+_MOST_OF_A_GROUP = 20_000
+"""A plan has two for each move, and one for each member."""
 _TAKEN = "taken"
 _HAND_OVERS = ("release", _TAKEN)
 HANDED_OVER = pa.schema(
@@ -49,10 +52,24 @@ def fold_acks(stored: pa.Table, events: pa.Table, groups: pa.Table, *, at_ms: in
     rows = rows.filter(pc.is_valid(rows["generation"]))
     own, present = codes(("group_id",), rows, groups)
     generation = taken(groups["generation"].combine_chunks(), looked_up(own, present))
-    is_young = pc.greater(rows["acked_at"].cast(pa.int64()), (at_ms - _KEPT_S * 1000) * 1000)
+    # Its writer has set the time.
+    age_us = pc.abs(pc.subtract(at_ms * 1000, rows["acked_at"].cast(pa.int64())))
     # A generation may last for months, and a hand-over holds as long.
-    counts = pc.if_else(pc.is_null(generation), is_young, pc.greater_equal(rows["generation"], generation))
-    return rows.filter(counts)
+    counts = pc.if_else(
+        pc.is_null(generation),
+        pc.less(age_us, _KEPT_S * 1_000_000),
+        pc.greater_equal(rows["generation"], generation),
+    )
+    return _newest_of_groups(rows.filter(counts))
+
+
+def _newest_of_groups(rows: pa.Table) -> pa.Table:
+    """At most `_MOST_OF_A_GROUP` of each group: what writes without end must not grow the table without end."""
+    (own,) = codes(("group_id",), rows)
+    order = np.lexsort((-rows["position"].to_numpy(), own))
+    begins = np.flatnonzero(np.diff(own[order], prepend=-1))
+    rank = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
+    return rows.take(pa.array(np.sort(order[rank < _MOST_OF_A_GROUP])))
 
 
 def fold_orders(stored: pa.Table, events: pa.Table) -> pa.Table:

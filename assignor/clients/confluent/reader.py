@@ -43,7 +43,7 @@ _AT_ONCE = 500
 _SLACK_MS = 60_000
 # librdkafka marks codes of its own with an underscore.
 _UNKNOWN = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
-_END_SEEN = KafkaError._PARTITION_EOF
+_END_SEEN, _CANNOT_BE_UNPACKED = KafkaError._PARTITION_EOF, KafkaError._BAD_COMPRESSION
 _GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, *_UNKNOWN})
 _FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED})
 
@@ -198,9 +198,16 @@ class TopicsReader:
             elif message.topic() is None:
                 # An error of a broker: ask what it means for the topics.
                 self._ask(reader)
+            elif error.code() == _CANNOT_BE_UNPACKED and place[0] == self._names.acks:
+                self._pass_over(reader, place, int(message.offset() or 0))
             else:
                 _check(str(message.topic()), error)
         return ended
+
+    def _pass_over(self, reader: Consumer, place: tuple[str, int], offset: int) -> None:
+        """Go on behind an acknowledgement that unpacks to more than the client takes: whoever may write one can."""
+        self._positions[place] = max(self._positions[place], offset) + 1
+        reader.seek(TopicPartition(*place, self._positions[place]))
 
     def _hear(self, place: tuple[str, int], message: Message) -> None:
         self._positions[place] = int(message.offset() or 0) + 1

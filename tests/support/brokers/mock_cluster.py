@@ -20,6 +20,9 @@ _PRODUCER: Final = 0
 _CONF_OK: Final = 0
 _ERROR_BYTES: Final = 512
 
+TOO_LARGE: Final = bytes(150_000_000)
+"""A value that packs to a few kilobytes, and unpacks to more than librdkafka takes."""
+
 _Handle = ctypes.c_void_p
 _Text = ctypes.c_char_p
 _Int32 = ctypes.c_int32
@@ -123,6 +126,14 @@ class MockCluster:
             for _ in range(count):
                 producer.produce(topic, b"x", partition=partition)
         assert producer.flush(30) == 0
+
+    def write(self, topic: str, *values: bytes) -> None:
+        """Append a compressed batch for each of these to the first partition."""
+        properties = {"message.max.bytes": 1_000_000_000, "compression.type": "zstd", "log_level": 0}
+        producer = Producer({"bootstrap.servers": self.bootstrap, **properties})
+        for value in values:
+            producer.produce(topic, value, partition=0)
+            assert producer.flush(60) == 0
 
     def delete_records(self, topic: str, partition: int, *, before: int) -> None:
         """Move the log start to that offset."""

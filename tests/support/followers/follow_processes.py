@@ -156,7 +156,7 @@ class Processes:
             found[:] = [now] if now is not None and len(now[1]) == members else []
             return bool(found)
 
-        wait_until(stable, what=f"{members} members of {self.group} in one generation", within_s=40)
+        wait_until(stable, what=f"{members} members of {self.group} in one generation", within_s=120)
         return found[0]
 
     def current(self, *, after: int = -1) -> Base | None:

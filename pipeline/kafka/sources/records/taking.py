@@ -15,6 +15,7 @@ from confluent_kafka import KafkaError, Message
 from assignor.model.arrays import Int64s
 from pipeline.arrow_columns import TIMESTAMP
 from pipeline.kafka.positions import REFUSED, TRUNCATED, UNKNOWN_EPOCH, PartitionKey, Span
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 
 RECORDS = pa.schema(
     [
@@ -78,6 +79,12 @@ class Progress:
             # Before the end there are only transaction markers and gaps of compaction. A new leader may not know its
             # high watermark yet; the next batch continues after the last record.
             self.end_at(self.span.end if offset >= self.span.end else self.offset)
+        elif error.code() == KafkaError._BAD_COMPRESSION and self.span.topic != OFFSETS_TOPIC:
+            # Anybody who may write an acknowledgement can write a few kilobytes that unpack to more than the client
+            # takes. To stay in front of them would end all plans. Kafka writes its own topic itself.
+            passed = max(self.offset, offset)
+            why = f"the record at offset {passed} cannot be unpacked and is passed over: {error.str()}"
+            self.end_at(min(passed + 1, self.span.end), why)
         elif error.code() in _BEHIND_THE_LOG:
             self.end_at(self.offset, f"{TRUNCATED}: {error.str()}")
         elif error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:

@@ -49,6 +49,14 @@ def read(topic: str, *pairs: Pair, tenants: Mapping[str, str] = MappingProxyType
     return decoded(raw(*pairs, topic=topic, partition=0), filters)
 
 
+def test_acknowledgement_that_no_follower_writes_so_large_is_bad() -> None:
+    found = read(ACKS, of(said(Refused, why="x" * 16_384)), of(said(Refused, member="b", why="x" * 400)))
+
+    assert found.picked("ack", "ack.id") == [("b",)]
+    ((reason,),) = found.picked("bad", "reason")
+    assert reason.endswith("bytes: at most 16,384 count")
+
+
 def test_acknowledgements_are_read_and_those_of_others_left_out() -> None:
     release = said(Release, to="b", topic="t", partition=1, hop=1, offset=12)
     other, own = said(Follows, cluster="elsewhere"), said(Follows, group="own")

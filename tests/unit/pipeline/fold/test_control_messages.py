@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from pipeline.fold import control_messages
 from pipeline.fold.control_messages import fold_acks, fold_orders, handed_over
 from pipeline.fold.owners import held_partitions
 from tests.support.job.frames import NOW_MS, arrow, at, decoded_arrow, member, shown
@@ -54,10 +55,21 @@ def test_messages_of_a_generation_that_is_over_are_dropped() -> None:
     assert shown(kept([], *rows), "id") == [("months",), ("new",)]
 
 
+def test_table_holds_the_newest_messages_of_a_group_however_many_are_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(control_messages, "_MOST_OF_A_GROUP", 2)
+    rows = [ack_row("accepted", position, id=f"m{position}") for position in (3, 1, 2)]
+    other = [ack_row("accepted", 9, id="other") | {"group_id": "another"}]
+
+    assert shown(kept([], *rows, *other), "id") == [("m2",), ("m3",), ("other",)]
+
+
 def test_messages_of_a_group_that_is_not_there_are_kept_for_a_week() -> None:
     rows = (
         ack_row("accepted", 1, id="today"),
         ack_row("accepted", 2, id="last week", acked_at=at(-8 * 86_400)),
+        ack_row("accepted", 3, id="by its writer of next week", acked_at=at(8 * 86_400)),
     )
 
     assert shown(kept([], *rows, group={"group_id": "another"}), "id") == [("today",)]

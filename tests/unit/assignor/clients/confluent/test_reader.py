@@ -12,9 +12,10 @@ from assignor.clients.confluent.heard import Heard
 from assignor.clients.confluent.reader import Names, TopicsAwayError, TopicsReader
 from assignor.protocol import acks, control
 from assignor.protocol.acks import Follows
-from tests.support.brokers.mock_cluster import MockCluster
+from tests.support.brokers.mock_cluster import TOO_LARGE, MockCluster
 from tests.support.followers.follow_driver import A, head
 from tests.support.followers.follow_plans import CLUSTER, GROUP, key_of, plan
+from tests.support.waiting import wait_until
 
 CONTROL, ACKS = "control", "acks"
 ACCEPTED = Follows(**head(A))
@@ -160,6 +161,23 @@ def test_control_topic_whose_first_plans_were_deleted_is_read(deleted: int) -> N
         with TopicsReader(
             {"group.id": GROUP, "bootstrap.servers": cluster.bootstrap}, names, heard
         )._connected():
+            assert heard.is_up
+
+
+def test_acknowledgement_that_cannot_be_unpacked_is_passed_over() -> None:
+    with MockCluster(1) as cluster:
+        for topic in (CONTROL, ACKS):
+            cluster.create(topic, 1)
+        heard, names = Heard(), Names(control=CONTROL, acks=ACKS, cluster=None, group=GROUP)
+        config = {"group.id": GROUP, "bootstrap.servers": cluster.bootstrap}
+        reader = TopicsReader(config, names, heard)
+
+        with reader._connected() as consumer:
+            cluster.write(ACKS, b"0", TOO_LARGE, b"2")
+            wait_until(
+                lambda: reader._take(consumer) and reader._positions[ACKS, 0] == 3, what="the end of the acks"
+            )
+
             assert heard.is_up
 
 
