@@ -89,8 +89,8 @@ class Driver:
     progress: ReadProgress
     replay: ReplayContext = field(default_factory=ReplayContext)
     memory: PlanMemory = field(default_factory=PlanMemory)
-    versions: dict[str, int] = field(default_factory=dict)
-    """Versions of tables that have not been written since they were read."""
+    written_ms: dict[str, int | None] = field(default_factory=dict)
+    """See `Store.written_ms`; of tables that have not been written since they were asked."""
     maintenance: Round = field(default_factory=Round)
     monitor: Monitor = field(default_factory=Monitor)
 

@@ -47,22 +47,28 @@ def recall(store: Store, *, cluster_id: str, filters: str) -> Memory:
     stamp = store.stamp(_TABLE)
     if stamp is None:
         return Memory(stamp=None, doubt=None, is_new_cluster=False)
-    versions = store.versions(stamp.versions)
+    written_ms = {name: _written_ms(store, name) for name in stamp.written_ms}
     return Memory(
         stamp=stamp,
-        doubt=doubt(stamp, cluster_id=cluster_id, filters=filters, versions=versions),
+        doubt=doubt(stamp, cluster_id=cluster_id, filters=filters, written_ms=written_ms),
         is_new_cluster=bool(stamp.cluster_id) and stamp.cluster_id != cluster_id,
     )
 
 
-def doubt(stamp: Stamp, *, cluster_id: str, filters: str, versions: Mapping[str, int]) -> str | None:
+def _written_ms(store: Store, name: str) -> int:
+    """When the table was written last, as far as it tells: a batch that died may have left it without rows."""
+    own = store.stamp(name)
+    return max(store.written_ms(name) or 0, 0 if own is None else own.at_ms)
+
+
+def doubt(stamp: Stamp, *, cluster_id: str, filters: str, written_ms: Mapping[str, int]) -> str | None:
     """Return why the positions of a stamp are invalid; None if they are valid.
 
     Args:
         stamp: Of the newest batch.
         cluster_id: Kafka's id of the cluster.
         filters: What identifies the patterns of topics and groups.
-        versions: Present versions of the tables that the stamp names.
+        written_ms: When the tables that the stamp names were written last.
     """
     if stamp.positions is None:
         return "the tables are an earlier version's, which kept positions in the checkpoint"
@@ -72,7 +78,7 @@ def doubt(stamp: Stamp, *, cluster_id: str, filters: str, versions: Mapping[str,
         return f"the tables were filled from Kafka cluster {stamp.cluster_id}, and this is {cluster_id}"
     if stamp.filters != filters:
         return "source.topics_*, source.offsets or source.groups_* have changed, or names of cluster or control topics"
-    older = sorted(name for name, version in stamp.versions.items() if versions[name] < version)
+    older = sorted(name for name, at_ms in stamp.written_ms.items() if written_ms[name] < at_ms)
     if older:
         return f"table {', '.join(older)} is older than partition_lag: it was lost, or restored from a copy"
     return None

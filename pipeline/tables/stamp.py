@@ -62,8 +62,8 @@ class Stamp:
     """Those of `reread` whose logs have lost their beginning (`positions.Intake`)."""
     remarks: tuple[str, ...] = ()
     """Remarks for an operator on the rows, or on how they are read; none of them stops anything."""
-    versions: Mapping[str, int] = field(default_factory=dict)
-    """Versions of the tables that `partition_lag` was written with."""
+    written_ms: Mapping[str, int] = field(default_factory=dict)
+    """When the tables that `partition_lag` was written with had been written last, by their newest row."""
     tick: int = 0
     """Names the batch in Spark's checkpoint (`source.offset`); 0 in tables of a version that read without a source."""
     distrusted: tuple[tuple[str, int, str], ...] = ()
@@ -144,7 +144,8 @@ def _decoded(text: str, handle: DeltaTable) -> Stamp:
     ) as error:
         raise StoreError(
             f"the newest userMetadata in the log of the table at {handle.table_uri} is not lagwise's ({error}): "
-            "another program has written to the table; stop it, and restore the previous version of the table"
+            "another program has written to the table; stop it, and restore the table from a backup, or move its "
+            "folder away, and the next start creates it again"
         ) from error
     return stamp
 

@@ -223,9 +223,13 @@ class Store:
         """See `newest_stamp`."""
         return self._table(name).stamp
 
-    def versions(self, names: Iterable[str]) -> dict[str, int]:
-        """Version of each of these tables; it never goes down, unless a table is lost or restored."""
-        return {name: self._table(name).handle.version() for name in names}
+    def written_ms(self, name: str) -> int | None:
+        """Clock of the batch that wrote the newest row; None without rows.
+
+        Versions would not tell: each start commits to every table, and so does maintenance.
+        """
+        newest = pc.max(self.arrow(name, ["updated_at"])["updated_at"]).as_py()
+        return None if newest is None else round(newest.timestamp() * 1000)
 
     def rows(self, name: str, columns: list[str]) -> list[dict[str, Any]]:
         """Some columns of the newest version of a small table, without Spark."""

@@ -26,8 +26,8 @@ def gone_files(stream: StreamEvidence) -> Iterator[Finding]:
                 "problem",
                 f"{len(gone)} file(s) of table {name} are gone, and nothing else holds their rows: "
                 f"{named([plain(basename(path)) for path in gone])}",
-                "find out what deletes files under tables.root; restore the backup, or stop the stream, delete the "
-                "tables and the checkpoint, and start it again",
+                "find out what deletes files there; stop the stream, restore the folder of this table from a "
+                "backup, or move it away, and start the stream again, which fills it with what Kafka still has",
             )
 
 

@@ -39,7 +39,6 @@ def write_folded(batch: Settled, folding: Folding, new: pa.Table, rows: Mapping[
         rows: Approximate number of rows to fold, by value of the key.
     """
     driver = batch.driver
-    driver.versions.pop(folding.name, None)
     driver.services.store.write_files(folding.name, lambda: _files(batch, folding, new, rows), batch.stamp)
 
 

@@ -103,7 +103,7 @@ class Settled:
     def write(self, name: str, rows: pa.Table) -> None:
         """Write the rows, which have cluster, time and number of the batch, unless the table holds it."""
         if name not in self.held:
-            self.driver.versions.pop(name, None)
+            self.driver.written_ms.pop(name, None)
             self.services.store.write(name, rows, self.stamp)
 
     def write_measured(self, name: str, rows: pa.Table) -> None:

@@ -29,12 +29,12 @@ def store_lag(batch: Settled, confirmed: Confirmed, topics: tuple[str, ...]) -> 
         confirmed: Its commits, and groups that do not count.
         topics: Whose log offsets are kept.
     """
-    store, versions = batch.services.store, batch.driver.versions
+    store, written = batch.services.store, batch.driver.written_ms
     # Where reading goes on stands in this commit: by then every table that the records change has been written.
-    versions |= store.versions(name for name in _BESIDE_LAGS if name not in versions)
+    written |= {name: store.written_ms(name) for name in _BESIDE_LAGS if name not in written}
     stamp = replace(
         batch.stamp,
-        versions=dict(versions),
+        written_ms={name: at_ms for name, at_ms in written.items() if at_ms is not None},
         remarks=(*batch.stamp.remarks, *confirmed.remarks),
         asked=confirmed.asked_at,
     )

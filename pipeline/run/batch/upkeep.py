@@ -1,10 +1,18 @@
 """The last step: tables are kept small in the time that is left until the next batch is due."""
 
+import logging
+from datetime import timedelta
+
+import pyarrow.compute as pc
+
 from pipeline import clock
 from pipeline.run.batch.intake import Settled
 from pipeline.source.pace import due_after
 from pipeline.tables.upkeep.maintenance import Kept
 
+log = logging.getLogger(__name__)
+
+_ONE_DAY = timedelta(days=1)
 _FILLS = 6
 """In a round."""
 
@@ -17,7 +25,7 @@ def maintain_tables(batch: Settled) -> None:
     driver, config = batch.driver, batch.services.config
     number, every = batch.stamp.batch_id + 1, config.tables.upkeep_every_batches
     if number % every == 0:
-        driver.maintenance.begin()
+        driver.maintenance.begin(expires=_is_clock_vouched_for(batch))
     elif number % max(1, every // _FILLS) == 0:
         driver.maintenance.begin_filling()
     driver.maintenance.work(
@@ -26,6 +34,27 @@ def maintain_tables(batch: Settled) -> None:
         spare_s=_spare_s(batch),
         begins=lambda doing: driver.monitor.does(f"maintain_tables ({doing})"),
     )
+
+
+def _is_clock_vouched_for(batch: Settled) -> bool:
+    """Whether the brokers, which date commits, agree with this host's clock on the day.
+
+    A clock that is ahead by weeks would delete the whole history. Where no group has committed for a day, or nothing
+    says when it did, nothing expires.
+    """
+    if batch.services.config.source.asks_groups:
+        # Coordinators do not say when a group has committed.
+        return True
+    newest = pc.max(
+        batch.services.store.arrow("partition_lag", ["commit_timestamp"])["commit_timestamp"]
+    ).as_py()
+    if newest is not None and abs(clock.at(batch.stamp.at_ms) - newest) < _ONE_DAY:
+        return True
+    log.warning(
+        "no old rows are deleted: no group has committed within a day of this host's clock",
+        extra={"newest_commit": None if newest is None else f"{newest:%Y-%m-%d %H:%M:%SZ}"},
+    )
+    return False
 
 
 def _spare_s(batch: Settled) -> float:

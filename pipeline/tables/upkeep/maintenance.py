@@ -91,8 +91,9 @@ class Slice:
         return f"{self.doing} {self.table.name}"
 
 
+_EXPIRE = "expire"
 _ROUND = (
-    *(Slice(doing, table) for table in TABLES if not table.is_latest for doing in ("expire", "compact")),
+    *(Slice(doing, table) for table in TABLES if not table.is_latest for doing in (_EXPIRE, "compact")),
     *(Slice("clean", table) for table in TABLES),
 )
 _FILL = Slice("fill", BY_NAME["lag_history"])
@@ -110,10 +111,16 @@ class Round:
     _worked_s: float = 0.0
     _removed: int = 0
 
-    def begin(self) -> None:
-        """Begin a round that is due; it includes the rest of the previous one."""
+    def begin(self, *, expires: bool = True) -> None:
+        """Begin a round that is due; it includes the rest of the previous one.
+
+        Args:
+            expires: Whether the batch's clock can be trusted to say what is too old.
+        """
         self._is_overdue = self._is_going_on
-        self._left.extend(one for one in _ROUND if one not in self._left)
+        self._left.extend(
+            one for one in _ROUND if one not in self._left and (expires or one.doing != _EXPIRE)
+        )
 
     @property
     def _is_going_on(self) -> bool:
@@ -276,7 +283,7 @@ def _is_by_day(handle: DeltaTable) -> bool:
 
 
 _WORK: dict[str, Callable[[Kept, Table, datetime], int]] = {
-    "expire": _expire,
+    _EXPIRE: _expire,
     "compact": _compact,
     "fill": _fill,
     "clean": _clean,

@@ -13,6 +13,7 @@ from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
 from tests.support.job.frames import NOW_MS, decoded_rows
 from tests.support.job.steps import CutShortError, run_steps
+from tests.support.job.table_versions import versions_of
 
 _COUNTED_AS = {"group_tombstone": "group"}
 _NAMES = [table.name for table in TABLES]
@@ -87,11 +88,11 @@ class StepBatches:
             summary=Summary(counts=dict(counted or counts)),
             written=written,
         )
-        before = self.store.versions(_NAMES)
+        before = versions_of(self.store, _NAMES)
         with suppress(CutShortError):
             run_steps(batch, *self._steps, cut_behind=cut_behind)
         self._batches += 1
-        after = self.store.versions(_NAMES)
+        after = versions_of(self.store, _NAMES)
         return {name for name in _NAMES if after[name] > before[name]}
 
     def values(self, name: str, column: str) -> list[Any]:

@@ -12,6 +12,7 @@ from pipeline.tables.upkeep.backup import back_up
 from tests.support.job.forgetting import ForgetfulJob
 from tests.support.job.frames import NOW_MS, arrow
 from tests.support.job.job import read_table
+from tests.support.job.table_versions import versions_of
 
 
 class StoredJob(ForgetfulJob):
@@ -60,11 +61,11 @@ class StoredJob(ForgetfulJob):
         term = Store(root, term=0, storage_options=options).highest_term()
         old, new = (Store(root, term=term + more, storage_options=options) for more in (1, 2))
         new.touch()
-        version = new.versions(["quarantine"])
+        version = versions_of(new, ["quarantine"])
 
         old.write("quarantine", arrow("quarantine", {}), Stamp(batch_id=7, at_ms=NOW_MS))
 
-        assert new.versions(["quarantine"]) == version
+        assert versions_of(new, ["quarantine"]) == version
 
     def assert_backup_is_whole(self, copy: Path) -> None:
         """A copy has every table, and the rows of `partition_lag`."""

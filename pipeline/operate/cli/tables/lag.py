@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
+from pipeline.clock import at
 from pipeline.errors import StoreError
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, TableSource, find
 from pipeline.operate.listings.old_offsets import warning
@@ -95,8 +96,10 @@ def unconfirmed(rows: pa.Table) -> tuple[int, str | None]:
 
 def warn_if_late(source: TableSource) -> None:
     """Print a note on stderr, with the cause, if the tables are older than three triggers."""
-    now = datetime.now(tz=timezone.utc)
-    age = now - source.tables.written_at("partition_lag")
+    now, stamp = datetime.now(tz=timezone.utc), source.tables.open("partition_lag").stamp
+    # A driver that starts commits to the table before it measures anything.
+    written = source.tables.written_at("partition_lag") if stamp is None else at(stamp.at_ms)
+    age = now - written
     if age > timedelta(seconds=_BATCHES_UNTIL_OLD * source.config.trigger.interval_s):
         note(_stream_words(source.tables, age.total_seconds(), now))
 

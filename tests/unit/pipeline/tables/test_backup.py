@@ -19,6 +19,7 @@ from pipeline.tables.upkeep.backup import ORDER, back_up
 from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job import maintenance
 from tests.support.job.frames import NOW_MS, arrow, at
+from tests.support.job.table_versions import versions_of
 from tests.support.waiting import wait_until
 
 
@@ -62,7 +63,7 @@ def test_copy_has_rows_versions_stamps_and_terms(store: Store, tmp_path: Path) -
 
     names = [table.name for table in TABLES]
     assert (lags(copy, "partition_lag"), lags(copy, "lag_history")) == ([1], [0, 1])
-    assert copy.versions(names) == store.versions(names)
+    assert versions_of(copy, names) == versions_of(store, names)
     assert copy.stamp("partition_lag") == store.stamp("partition_lag")
     assert copy.highest_term() == store.term
     assert not (tmp_path / "copy.unfinished").exists()

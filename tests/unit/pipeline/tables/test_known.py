@@ -22,6 +22,7 @@ from pipeline.tables.table_files import SentTables, TableRows
 from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.frames import NOW_MS, arrow
 from tests.support.job.log_reads import log_reads
+from tests.support.job.table_versions import versions_of
 
 NAME = "partition_lag"
 
@@ -201,7 +202,7 @@ def test_driver_without_tables_that_it_has_opened_looks_at_none(store: Store) ->
         store.look()
 
     assert reads == {}
-    assert store.versions(table.name for table in TABLES) == dict.fromkeys((t.name for t in TABLES), 0)
+    assert versions_of(store, [table.name for table in TABLES]) == dict.fromkeys((t.name for t in TABLES), 0)
 
 
 def test_copy_that_takes_the_place_of_the_tables_is_noticed_once_and_then_read(

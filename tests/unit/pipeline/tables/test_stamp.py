@@ -19,7 +19,7 @@ FULL = Stamp(
     positions={("__consumer_offsets", 11): Position(40, 2, 9), ("acks", 0): Position(7)},
     spans=(Span(topic="acks", partition=0, start=3, end=7, leader_epoch=1),),
     reread=(("__consumer_offsets", 11),),
-    versions={"consumer_groups": 12},
+    written_ms={"consumer_groups": 12},
 )
 
 

@@ -23,6 +23,7 @@ from pipeline.tables.store import Store
 from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job import maintenance
 from tests.support.job.frames import NOW_MS, at
+from tests.support.job.table_versions import versions_of
 
 _ROW = {"cluster": "local", "decision": "unchanged", "recorded_at": at(0), "updated_at": at(0), "batch_id": 5}
 _RECORDED = {
@@ -123,10 +124,10 @@ def test_driver_whose_term_is_over_writes_nothing(root: Path) -> None:
 def test_driver_that_is_replaced_between_look_and_commit_writes_nothing(name: str, root: Path) -> None:
     rows = {"plan_state": decisions, "recommendations": recorded}[name]
     old, new = store_of(root, 1), store_of(root, 2)
-    before = old.versions([name])
+    before = versions_of(old, [name])
     old.look()
     new.write(name, rows("of the new one"), stamp(0))
-    assert old.versions([name]) == before
+    assert versions_of(old, [name]) == before
 
     old.write(name, rows("of the old one"), stamp(9))
 

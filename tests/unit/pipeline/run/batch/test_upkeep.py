@@ -14,6 +14,7 @@ from pipeline.run.driver import Driver
 from pipeline.tables.store import Store
 from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
+from tests.support.job.frames import NOW_MS, arrow, at
 
 LAST_OF_ROUND = 59
 
@@ -50,6 +51,24 @@ def test_batch_that_came_late_leaves_less(driver: Driver, monkeypatch: pytest.Mo
     assert spare_s(late, monkeypatch) == pytest.approx(20, abs=2)
 
 
+@pytest.mark.parametrize(
+    ("ahead_days", "expires"), [(0, True), (0.9, True), (51, False), (-51, False), (None, False)]
+)
+def test_nothing_expires_by_a_clock_that_no_commit_vouches_for(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, ahead_days: float | None, expires: bool
+) -> None:
+    if ahead_days is not None:
+        commit = {"commit_timestamp": at(-86_400 * ahead_days)}
+        driver.services.store.write("partition_lag", arrow("partition_lag", commit), stamp_of(at_ms=NOW_MS))
+    begun: list[bool] = []
+    kind = type(driver.maintenance)
+    monkeypatch.setattr(kind, "begin", lambda _self, *, expires: begun.append(expires))
+
+    maintain_tables(batch_of(driver, stamp=stamp_of(batch_id=LAST_OF_ROUND, at_ms=NOW_MS)))
+
+    assert begun == [expires]
+
+
 def test_while_records_are_left_the_next_batch_is_due_at_once(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +89,6 @@ def test_driver_that_hangs_in_maintenance_says_so(driver: Driver) -> None:
     driver.monitor.does = told  # type: ignore[method-assign]
     maintain_tables(batch_of(driver, stamp=stamp_of(batch_id=LAST_OF_ROUND, at_ms=now_ms())))
 
-    assert said[0] == "maintain_tables (expire lag_history)"
+    assert said[0] == "maintain_tables (compact lag_history)"
     driver.monitor.step_ended("maintain_tables")
     assert driver.monitor.report().doing is None

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from pipeline.clock import now_ms
 from pipeline.tables.reading import Tables
+from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
 from tests.support.operate.table_world import NOON
 
 _ROW: dict[str, Any] = {
@@ -321,6 +324,14 @@ def test_no_table_is_one_line_that_says_what_to_do(world: Any) -> None:
     assert result.exit_code == 1
     assert result.stderr.startswith(f"lagwise: no table partition_lag under {world.root}: ")
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_start_of_a_driver_makes_the_rows_no_younger(world: Any) -> None:
+    world.write("partition_lag", _ROW, stamp=Stamp(batch_id=1, at_ms=now_ms() - 604_800_000))
+    world.complete()
+    Store(str(world.root), term=7).touch()
+
+    assert world.run("lag").stderr.startswith("the table was written 60480")
 
 
 def test_old_table_is_told_on_stderr(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
