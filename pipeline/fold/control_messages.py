@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
-from pipeline.row_keys import codes, last_of_each, looked_up, taken
+from assignor.model.arrays import Int64s
+from pipeline.arrow_columns import bools
+from pipeline.row_keys import NO_ROW, codes, last_of_each, looked_up, taken
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import ACKS, ORDERS
 
@@ -28,8 +30,8 @@ _ACKS, _ORDERS = _folded(ACKS), _folded(ORDERS)
 
 _KEPT_S = 7 * 86_400
 """Retention of control messages of an unknown group, which may be new or deleted; Kafka's default."""
-_MOST_OF_A_GROUP = 20_000
-"""A plan has two for each move, and one for each member."""
+_MOST_OF_A_GROUP = 50_000
+"""Of hand-overs: two for each partition that has moved in this generation; and of others: one for each member."""
 _TAKEN = "taken"
 _HAND_OVERS = ("release", _TAKEN)
 HANDED_OVER = pa.schema(
@@ -60,14 +62,22 @@ def fold_acks(stored: pa.Table, events: pa.Table, groups: pa.Table, *, at_ms: in
         pc.less(age_us, _KEPT_S * 1_000_000),
         pc.greater_equal(rows["generation"], generation),
     )
-    return _newest_of_groups(rows.filter(counts))
+    # All unknown groups share their room.
+    of = np.where(looked_up(own, present) == NO_ROW, -1, own)[bools(counts.combine_chunks())]
+    return _newest_of_each(rows.filter(counts), of)
 
 
-def _newest_of_groups(rows: pa.Table) -> pa.Table:
-    """At most `_MOST_OF_A_GROUP` of each group: what writes without end must not grow the table without end."""
-    (own,) = codes(("group_id",), rows)
+def _newest_of_each(rows: pa.Table, group: Int64s) -> pa.Table:
+    """At most `_MOST_OF_A_GROUP` of each group: who writes without end must not fill the table.
+
+    Args:
+        rows: Acknowledgements.
+        group: Number of the group, by row.
+    """
+    # Others must not displace hand-overs, which say where partitions are.
+    own = 2 * group + bools(_is_hand_over(rows).combine_chunks())
     order = np.lexsort((-rows["position"].to_numpy(), own))
-    begins = np.flatnonzero(np.diff(own[order], prepend=-1))
+    begins = np.flatnonzero(np.diff(own[order], prepend=own.min(initial=0) - 1))
     rank = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
     return rows.take(pa.array(np.sort(order[rank < _MOST_OF_A_GROUP])))
 

@@ -89,11 +89,18 @@ class PlanMemory:
 
     def on_replayed(self, plans: Mapping[str, WrittenPlan]) -> None:
         """Learn what a batch that runs again had written down; what was not sent is to be sent late."""
-        self.unsent |= {
-            group: one
-            for group, one in plans.items()
-            if group not in self.published or self.published[group].epoch < one.plan.epoch
-        }
+        self.on_unsent(
+            {
+                group: one
+                for group, one in plans.items()
+                if group not in self.published or self.published[group].epoch < one.plan.epoch
+            }
+        )
+
+    def on_unsent(self, plans: Mapping[str, WrittenPlan]) -> None:
+        """Remember plans that are written down and not sent."""
+        self.published |= {group: one.plan for group, one in plans.items()}
+        self.unsent |= plans
 
     def on_connected(self, epochs: Mapping[str, int], written: Mapping[str, WrittenPlan]) -> None:
         """Settle the highest epoch of each group: in the table and on the control topic, whichever is further.

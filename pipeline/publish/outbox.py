@@ -116,9 +116,13 @@ class Publisher:
             except TopicMissingError:
                 raise
             except BrokerUnavailableError as error:
-                self._why = str(error)
-                log.warning("plans cannot be published now", extra={"error": self._why})
+                self._failed(error)
         return None if self._is_ready else f"plans cannot be published now: {self._why}"
+
+    def _failed(self, error: BrokerUnavailableError) -> None:
+        """Say why nothing can be sent, and try again half a minute after this, however long it took."""
+        self._why, self._tried_at_s = str(error), time.monotonic()
+        log.warning("plans cannot be published now", extra={"error": self._why})
 
     @property
     def _is_ready(self) -> bool:
@@ -161,7 +165,7 @@ class Publisher:
         if self._producer is None and self._is_read and not self._has_opened_dry(records):
             return False
         if self._producer is None:
-            # What a driver withdraws that cannot publish yet, or not any more.
+            # The connection broke, or there has been none yet.
             raise BrokerUnavailableError(self._why or "the control topic has not been read yet")
         self._send(records)
         return True
@@ -176,8 +180,7 @@ class Publisher:
                 self._open(lambda _epochs: None)
                 return True
         except BrokerUnavailableError as error:
-            self._why = str(error)
-            log.warning("withdrawals of earlier plans cannot be sent now", extra={"error": self._why})
+            self._failed(error)
             raise
         # The next one is not to wait.
         self._tried_at_s = -_TRY_EVERY_S
@@ -201,7 +204,10 @@ class Publisher:
                 ) from failure
             # The next producer begins by aborting what this one has left open.
             self._producer = None
-            raise error_of_call(f"plans could not be published on topic {self.topic}", error) from failure
+            trouble = error_of_call(f"plans could not be published on topic {self.topic}", error)
+            if isinstance(trouble, BrokerUnavailableError):
+                self._failed(trouble)
+            raise trouble from failure
 
     def _transact(self, records: Sequence[PlanRecord]) -> None:
         producer = self._producer

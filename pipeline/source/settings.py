@@ -88,7 +88,11 @@ class SourceSettings:
     @property
     def of_records(self) -> ReadSettings:
         """Settings of record reads."""
-        return ReadSettings(properties=self.properties, timeout_s=self.timeout_s)
+        return ReadSettings(
+            properties=self.properties,
+            timeout_s=self.timeout_s,
+            passes_over=frozenset(self.filters.control_topics.every_acks),
+        )
 
     def to_options(self) -> dict[str, str]:
         """Return options for `from_options`; Spark redacts an option with the name of a secret."""

@@ -187,10 +187,13 @@ class TopicsReader:
         first = reader.poll(_WAIT_S)
         if first is None:
             return set()
-        ended = set()
+        ended, passed = set(), set()
         for message in [first, *reader.consume(_AT_ONCE, 0)]:
             place = (str(message.topic()), int(message.partition() or 0))
             error = message.error()
+            if place in passed:
+                # It comes again, from where the reader goes on.
+                continue
             if error is None:
                 self._hear(place, message)
             elif error.code() == _END_SEEN:
@@ -200,13 +203,19 @@ class TopicsReader:
                 self._ask(reader)
             elif error.code() == _CANNOT_BE_UNPACKED and place[0] == self._names.acks:
                 self._pass_over(reader, place, int(message.offset() or 0))
+                passed.add(place)
             else:
                 _check(str(message.topic()), error)
         return ended
 
-    def _pass_over(self, reader: Consumer, place: tuple[str, int], offset: int) -> None:
-        """Go on behind an acknowledgement that unpacks to more than the client takes: whoever may write one can."""
-        self._positions[place] = max(self._positions[place], offset) + 1
+    def _pass_over(self, reader: Consumer, place: tuple[str, int], base: int) -> None:
+        """Go on behind a batch that unpacks to more than the client takes: whoever may write an acknowledgement can.
+
+        Nothing says where the batch that begins at `base` ends, so steps double while it is still in front.
+        """
+        position = self._positions[place]
+        _, end = reader.get_watermark_offsets(TopicPartition(*place), cached=True)
+        self._positions[place] = min(max(position, base) + max(1, position - base), end)
         reader.seek(TopicPartition(*place, self._positions[place]))
 
     def _hear(self, place: tuple[str, int], message: Message) -> None:

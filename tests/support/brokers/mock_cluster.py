@@ -20,8 +20,8 @@ _PRODUCER: Final = 0
 _CONF_OK: Final = 0
 _ERROR_BYTES: Final = 512
 
-TOO_LARGE: Final = bytes(150_000_000)
-"""A value that packs to a few kilobytes, and unpacks to more than librdkafka takes."""
+TOO_LARGE: Final = (bytes(1_000_000),) * 200
+"""A batch that packs to a few kilobytes, and unpacks to more than librdkafka takes."""
 
 _Handle = ctypes.c_void_p
 _Text = ctypes.c_char_p
@@ -127,12 +127,14 @@ class MockCluster:
                 producer.produce(topic, b"x", partition=partition)
         assert producer.flush(30) == 0
 
-    def write(self, topic: str, *values: bytes) -> None:
-        """Append a compressed batch for each of these to the first partition."""
-        properties = {"message.max.bytes": 1_000_000_000, "compression.type": "zstd", "log_level": 0}
-        producer = Producer({"bootstrap.servers": self.bootstrap, **properties})
-        for value in values:
-            producer.produce(topic, value, partition=0)
+    def write(self, topic: str, *batches: tuple[bytes, ...]) -> None:
+        """Append each of these compressed batches of values to the first partition."""
+        properties = {"compression.type": "zstd", "log_level": 0, "linger.ms": 60_000}
+        sizes = {"message.max.bytes": 1_000_000_000, "batch.size": 1_000_000_000}
+        producer = Producer({"bootstrap.servers": self.bootstrap, **properties, **sizes})
+        for batch in batches:
+            for value in batch:
+                producer.produce(topic, value, partition=0)
             assert producer.flush(60) == 0
 
     def delete_records(self, topic: str, partition: int, *, before: int) -> None:

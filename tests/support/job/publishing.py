@@ -88,7 +88,9 @@ def table(*plans: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist([_ROW | plan for plan in plans], schema=schema)
 
 
-_ORDERS = pa.schema([arrow_schema(ORDERS).field(name) for name in ("group_id", "paused", "pinned")])
+_ORDERS = pa.schema(
+    [arrow_schema(ORDERS).field(name) for name in ("group_id", "paused", "pinned", "resumed_at")]
+)
 
 
 class Stored:
@@ -101,10 +103,16 @@ class Stored:
         recorded: pa.Table,
         paused: tuple[str, ...] = (),
         pinned: tuple[str, ...] = (),
+        resumed: tuple[str, ...] = (),
     ) -> None:
         given = [
-            {"group_id": group, "paused": group in paused, "pinned": {"t": "0"} if group in pinned else {}}
-            for group in (*paused, *pinned)
+            {
+                "group_id": group,
+                "paused": group in paused,
+                "pinned": {"t": "0"} if group in pinned else {},
+                "resumed_at": at(0) if group in resumed else None,
+            }
+            for group in (*paused, *pinned, *resumed)
         ]
         orders = pa.Table.from_pylist(given, schema=_ORDERS)
         self.tables = {"plan_state": decisions, "recommendations": recorded, "orders": orders}

@@ -38,7 +38,12 @@ _consumers: dict[str, Consumer] = {}
 
 def consume(spans: list[Span], settings: ReadSettings) -> Iterator[pa.RecordBatch | list[dict[str, Any]]]:
     """Batches of `RECORDS` in the order of each log, then the rows with the position reached in each span."""
-    progress = {span.key: Progress(span, span.start, span.leader_epoch) for span in spans}
+    progress = {
+        span.key: Progress(
+            span, span.start, span.leader_epoch, may_pass_over=span.topic in settings.passes_over
+        )
+        for span in spans
+    }
     try:
         consumer = _consumer(settings)
     except KafkaException as failure:
@@ -76,10 +81,18 @@ def _records(
         waited_s = time.monotonic() - begun
         taken, answered = take(messages, progress)
         consumer.pause([TopicPartition(*key) for key in answered if progress[key].is_over])
+        _seek(consumer, [progress[key] for key in answered])
         if taken.num_rows:
             yield taken
         for one in open_spans:
             one.heard_nothing_for(0.0 if one.span.key in answered else one.silent_s + waited_s, timeout_s)
+
+
+def _seek(consumer: Consumer, answered: list[Progress]) -> None:
+    for one in answered:
+        if one.must_seek:
+            consumer.seek(TopicPartition(*one.span.key, one.offset))
+            one.must_seek = False
 
 
 def _name(settings: ReadSettings) -> str:

@@ -12,3 +12,5 @@ class ReadSettings:
     """librdkafka properties; references to secrets are still unresolved, executors resolve their own."""
     timeout_s: float
     """Time without progress after which a span is abandoned."""
+    passes_over: frozenset[str] = frozenset()
+    """Topics whose records do not hold up reading if they cannot be unpacked."""

@@ -4,6 +4,7 @@ Most of the time of reading goes into a million method calls, so each attribute 
 partition is done once for each partition among them.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,6 @@ from confluent_kafka import KafkaError, Message
 from assignor.model.arrays import Int64s
 from pipeline.arrow_columns import TIMESTAMP
 from pipeline.kafka.positions import REFUSED, TRUNCATED, UNKNOWN_EPOCH, PartitionKey, Span
-from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 
 RECORDS = pa.schema(
     [
@@ -28,6 +28,10 @@ RECORDS = pa.schema(
     ]
 )
 
+log = logging.getLogger(__name__)
+
+_MOST_PASSED_OVER = 50
+"""In one read. Each takes a fetch, and unpacks up to the client's limit of 100 MB."""
 # A timestamp column has microseconds in 64 bits; a producer may have set a time beyond them.
 _LARGEST_TIME_MS = (2**63 - 1) // 1000
 _BEHIND_THE_LOG = frozenset(
@@ -52,6 +56,11 @@ class Progress:
     error: str | None = None
     silent_s: float = 0.0
     """Time without a record of it."""
+    may_pass_over: bool = False
+    """Records that cannot be unpacked do not hold it up."""
+    must_seek: bool = False
+    """The consumer is not where it goes on."""
+    passed_over: int = 0
 
     def row(self) -> dict[str, Any]:
         """A decoded row of kind 'read'."""
@@ -73,18 +82,40 @@ class Progress:
         """End the span; the next batch continues at this offset."""
         self.offset, self.is_over, self.error = offset, True, error
 
+    def _pass_over(self, base: int, error: KafkaError) -> None:
+        """Go on behind a batch of records that unpacks to more than the client takes: a few kilobytes suffice for that.
+
+        Nothing says where the batch ends, so steps double while the same one is in front, and may leave out as many
+        records behind it.
+
+        Args:
+            base: Offset of its first record.
+            error: As of the client.
+        """
+        log.warning(
+            "records that cannot be unpacked are passed over",
+            extra={
+                "topic": self.span.topic,
+                "partition": self.span.partition,
+                "offset": base,
+                "error": error.str(),
+            },
+        )
+        self.offset = min(max(self.offset, base) + max(1, self.offset - base), self.span.end)
+        self.is_over = self.offset >= self.span.end
+        self.must_seek = not self.is_over
+        self.passed_over += 1
+        if self.passed_over > _MOST_PASSED_OVER and not self.is_over:
+            self.end_at(self.offset, f"many records cannot be unpacked: {error.str()}")
+
     def end_by(self, error: KafkaError, offset: int) -> None:
         """End the span because of a message that is no record."""
         if error.code() == KafkaError._PARTITION_EOF:
             # Before the end there are only transaction markers and gaps of compaction. A new leader may not know its
             # high watermark yet; the next batch continues after the last record.
             self.end_at(self.span.end if offset >= self.span.end else self.offset)
-        elif error.code() == KafkaError._BAD_COMPRESSION and self.span.topic != OFFSETS_TOPIC:
-            # Anybody who may write an acknowledgement can write a few kilobytes that unpack to more than the client
-            # takes. To stay in front of them would end all plans. Kafka writes its own topic itself.
-            passed = max(self.offset, offset)
-            why = f"the record at offset {passed} cannot be unpacked and is passed over: {error.str()}"
-            self.end_at(min(passed + 1, self.span.end), why)
+        elif error.code() == KafkaError._BAD_COMPRESSION and self.may_pass_over:
+            self._pass_over(offset, error)
         elif error.code() in _BEHIND_THE_LOG:
             self.end_at(self.offset, f"{TRUNCATED}: {error.str()}")
         elif error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:

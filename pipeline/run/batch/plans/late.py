@@ -1,8 +1,8 @@
 """Sends what was written down and not sent: the driver was killed, or the control topic could not be written."""
 
-import logging
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from pipeline.clock import now_ms
 from pipeline.errors import BrokerUnavailableError, TopicMissingError
@@ -14,7 +14,7 @@ from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.plans.publication import send
 from pipeline.run.driver import Services
 
-log = logging.getLogger(__name__)
+_APART_S = 60
 
 
 def connect(services: Services, memory: PlanMemory) -> str | None:
@@ -53,9 +53,8 @@ def send_late(batch: Settled) -> None:
         is_sent = send(services, plans)
     except TopicMissingError:
         raise
-    except BrokerUnavailableError as error:
-        # A dry driver has said so when it tried last; another one says so when it connects again.
-        log.debug("what was not sent cannot be sent now, either", extra={"error": str(error)})
+    except BrokerUnavailableError:
+        # The publisher has said why, and tries again half a minute later.
         return
     memory.on_sent_late(due, plans if is_sent else {})
 
@@ -66,15 +65,15 @@ def _still_allowed(
     """What still holds, by the clock, the configuration, orders and its own state; a withdrawal always does."""
     if all(one.value is None for one in due.values()):
         return due
-    orders, at_ms = services.store.arrow("orders", ["group_id", "paused", "pinned"]).to_pylist(), now_ms()
-    # Pins may be newer than the plan, and a plan that moves what is pinned would be taken back at once.
-    forbidden = {row["group_id"] for row in orders if row["paused"] or row["pinned"]}
+    columns = ["group_id", "paused", "pinned", "resumed_at"]
+    orders = {row["group_id"]: row for row in services.store.arrow("orders", columns).to_pylist()}
+    at_ms = now_ms()
 
     def holds(group_id: str, one: WrittenPlan) -> bool:
         own = services.config.plan.for_group(group_id)
-        if own.exclude or own.dry_run is True or own.guards.pin or group_id in forbidden:
+        if own.exclude or own.dry_run is True or own.guards.pin or one.plan.valid_until_ms <= at_ms:
             return False
-        if one.plan.valid_until_ms <= at_ms:
+        if group_id in orders and _forbids(orders[group_id], one):
             return False
         plan = from_json(memory.states.get(group_id)).plan
         if plan is None or plan.epoch != one.plan.epoch:
@@ -83,3 +82,14 @@ def _still_allowed(
         return plan.status == "open" and (own.dry_run != "approve" or plan.approved_by is not None)
 
     return {group: one for group, one in due.items() if one.value is None or holds(group, one)}
+
+
+def _forbids(order: Mapping[str, Any], written: WrittenPlan) -> bool:
+    """Whether the group is paused, was paused after the plan was made, or has pins, which may be as new.
+
+    An epoch is the time of its plan, by the driver's clock; the operator's may differ.
+    """
+    if order["paused"] or order["pinned"]:
+        return True
+    resumed = order["resumed_at"]
+    return resumed is not None and resumed.timestamp() > written.plan.epoch - _APART_S

@@ -34,6 +34,7 @@ def publish_plans(batch: Settled, decided: pa.Table | None) -> int:
             "plans cannot be published now; they are sent later, while they are valid",
             extra={"error": str(error)},
         )
+        memory.on_unsent(plans)
         return 0
     memory.on_published({group: one.plan for group, one in plans.items()})
     return len(plans) if is_sent else 0

@@ -173,9 +173,15 @@ def test_acknowledgement_that_cannot_be_unpacked_is_passed_over() -> None:
         reader = TopicsReader(config, names, heard)
 
         with reader._connected() as consumer:
-            cluster.write(ACKS, b"0", TOO_LARGE, b"2")
+            cluster.write(ACKS, (b"0",), TOO_LARGE)
+            end = 1 + len(TOO_LARGE)
             wait_until(
-                lambda: reader._take(consumer) and reader._positions[ACKS, 0] == 3, what="the end of the acks"
+                lambda: reader._take(consumer) and reader._positions[ACKS, 0] == end,
+                what="the end of the acks",
+            )
+            cluster.write(ACKS, (b"behind",))
+            wait_until(
+                lambda: reader._take(consumer) and reader._positions[ACKS, 0] == end + 1, what="what follows"
             )
 
             assert heard.is_up

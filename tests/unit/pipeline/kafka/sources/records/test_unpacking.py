@@ -8,7 +8,6 @@ from pipeline.kafka.positions import Span
 from pipeline.kafka.sources.records import consumer
 from pipeline.kafka.sources.records.consumer import consume
 from pipeline.kafka.sources.records.settings import ReadSettings
-from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from tests.support.brokers.mock_cluster import TOO_LARGE, MockCluster
 
 
@@ -20,12 +19,17 @@ def closed() -> Iterator[None]:
         consumer._consumers.popitem()[1].close()
 
 
-def read(cluster: MockCluster, topic: str, *, start: int) -> tuple[list[int], dict[str, object]]:
-    """Offsets of the records from there to 3, and the row of the span."""
-    settings = ReadSettings(properties={"bootstrap.servers": cluster.bootstrap}, timeout_s=5)
+END = 1 + len(TOO_LARGE) + 300
+
+
+def read(cluster: MockCluster, topic: str) -> tuple[list[int], dict[str, object]]:
+    """Offsets of the records that are read, and the row of the span."""
+    settings = ReadSettings(
+        properties={"bootstrap.servers": cluster.bootstrap}, timeout_s=5, passes_over=frozenset({"acks"})
+    )
     offsets: list[int] = []
     row: dict[str, object] = {}
-    for piece in consume([Span(topic=topic, partition=0, start=start, end=3)], settings):
+    for piece in consume([Span(topic=topic, partition=0, start=0, end=END)], settings):
         if isinstance(piece, list):
             (row,) = piece
         else:
@@ -33,25 +37,30 @@ def read(cluster: MockCluster, topic: str, *, start: int) -> tuple[list[int], di
     return offsets, row
 
 
-def test_acknowledgement_that_cannot_be_unpacked_is_passed_over_and_the_next_batch_reads_on() -> None:
+def filled(cluster: MockCluster, topic: str) -> None:
+    """A record, a batch that cannot be unpacked, and more records."""
+    cluster.create(topic, 1)
+    cluster.write(topic, (b"before",), TOO_LARGE, *[(b"behind",)] * 300)
+
+
+def test_acknowledgements_that_cannot_be_unpacked_are_passed_over_and_those_behind_are_read() -> None:
     with MockCluster(1) as cluster:
-        cluster.create("acks", 1)
-        cluster.write("acks", b"0", TOO_LARGE, b"2")
+        filled(cluster, "acks")
 
-        before, row = read(cluster, "acks", start=0)
-        assert (before, row["position"]) == ([0], 2)
-        assert str(row["error"]).startswith("the record at offset 1 cannot be unpacked and is passed over: ")
+        offsets, row = read(cluster, "acks")
 
-        after, row = read(cluster, "acks", start=2)
-        assert (after, row["position"], row["error"]) == ([2], 3, None)
+    assert (row["position"], row["error"]) == (END, None)
+    assert offsets[0] == 0
+    # As many as were packed may be left out.
+    assert 1 + len(TOO_LARGE) <= offsets[1] <= 1 + 2 * len(TOO_LARGE)
+    assert offsets[1:] == list(range(offsets[1], END))
 
 
-def test_commit_that_cannot_be_unpacked_is_not_passed_over() -> None:
+def test_orders_that_cannot_be_unpacked_are_not_passed_over() -> None:
     with MockCluster(1) as cluster:
-        cluster.create(OFFSETS_TOPIC, 1)
-        cluster.write(OFFSETS_TOPIC, b"0", TOO_LARGE, b"2")
+        filled(cluster, "commands")
 
-        _, row = read(cluster, OFFSETS_TOPIC, start=1)
+        offsets, row = read(cluster, "commands")
 
-    assert row["position"] == 1
+    assert (offsets, row["position"]) == ([0], 1)
     assert row["error"]

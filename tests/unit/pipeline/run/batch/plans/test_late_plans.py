@@ -29,6 +29,7 @@ FORBIDDING: dict[str, dict[str, Any]] = {
     "pinned by file": {"config": Config(plan=PlanConfig(dry_run=False, guards=GuardsConfig(pin=("t",))))},
     "paused": {"paused": ("g",)},
     "pinned": {"pinned": ("g",)},
+    "resumed since": {"resumed": ("g",)},
     "superseded": {"status": "superseded"},
 }
 each_forbidding = pytest.mark.parametrize("changes", FORBIDDING.values(), ids=FORBIDDING.keys())
@@ -63,7 +64,7 @@ def as_changed(driver: Driver, changes: dict[str, Any], plans: Any, *, epoch: in
     )
     driver = replace(driver, services=replace(driver.services, config=config, publisher=publisher))
     driver.memory.states["g"] = state_of(epoch=epoch, status=changes.get("status", "open"))
-    orders = {name: changes[name] for name in ("paused", "pinned") if name in changes}
+    orders = {name: changes[name] for name in ("paused", "pinned", "resumed") if name in changes}
     return left_behind(driver, plans, **orders)
 
 
@@ -169,7 +170,7 @@ def test_withdrawal_is_sent_whenever_it_was_made(cluster: Cluster, driver: Drive
 
 def again(decided: Settled, changes: dict[str, Any]) -> Settled:
     """The batch that runs again."""
-    orders = {name: changes[name] for name in ("paused", "pinned") if name in changes}
+    orders = {name: changes[name] for name in ("paused", "pinned", "resumed") if name in changes}
     stored = Stored(decisions=decided.services.store.tables["plan_state"], recorded=table(), **orders)
     services = replace(decided.services, store=stored, config=changes.get("config", PUBLISHING))
     past = Past(stamps={FIRST_WRITTEN: decided.stamp})
