@@ -2,8 +2,8 @@
 
 Run as `python tests/fault/driver.py ROOT BROKER STEP WHEN [CHECKPOINT]`.
 
-STEP is a step of `pipeline.run.batch.steps.run`, or `none` for a driver that reads what is there, sends what was left
-unsent, makes no new plans and ends; any other word is for one that somebody else kills.
+STEP is a step of `pipeline.run.batch.steps.run`, or `none` for a driver that reads what is there, sends no plans and
+ends; any other word is for one that somebody else kills.
 WHEN is `first` for its first batch, `planning` for the first one behind the start-up, which is planned and published.
 CHECKPOINT is a folder, for tables that are in none.
 """
