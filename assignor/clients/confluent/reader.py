@@ -214,8 +214,10 @@ class TopicsReader:
         Nothing says where the batch that begins at `base` ends, so steps double while it is still in front.
         """
         position = self._positions[place]
+        behind = max(position, base) + max(1, position - base)
         _, end = reader.get_watermark_offsets(TopicPartition(*place), cached=True)
-        self._positions[place] = min(max(position, base) + max(1, position - base), end)
+        # Until a fetch was answered, the client knows no end.
+        self._positions[place] = min(behind, end) if end >= 0 else behind
         reader.seek(TopicPartition(*place, self._positions[place]))
 
     def _hear(self, place: tuple[str, int], message: Message) -> None:

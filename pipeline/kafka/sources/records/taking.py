@@ -61,6 +61,7 @@ class Progress:
     must_seek: bool = False
     """The consumer is not where it goes on."""
     passed_over: int = 0
+    """How often that has happened."""
 
     def row(self) -> dict[str, Any]:
         """A decoded row of kind 'read'."""
