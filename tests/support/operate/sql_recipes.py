@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from pipeline.clock import now_ms
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from pipeline.tables.upkeep.creation import create_tables
@@ -34,7 +35,7 @@ def written(folder: Path) -> Store:
     create_tables(str(folder), retention_hours=0, storage_options={})
     store = Store(str(folder), term=1)
     for batch_id, (name, rows) in enumerate(_ROWS.items()):
-        store.write(name, arrow(name, *rows), Stamp(batch_id=batch_id, at_ms=0))
+        store.write(name, arrow(name, *rows), Stamp(batch_id=batch_id, at_ms=now_ms()))
     return store
 
 
