@@ -31,7 +31,7 @@ _ACKS, _ORDERS = _folded(ACKS), _folded(ORDERS)
 _KEPT_S = 7 * 86_400
 """Retention of control messages of an unknown group, which may be new or deleted; Kafka's default."""
 _MOST_OF_A_GROUP = 50_000
-"""Of hand-overs: two for each partition that has moved in this generation; and of others: one for each member."""
+"""Limit for hand-overs, two per partition moved in the generation, and for all others, one per member and kind."""
 _TAKEN = "taken"
 _HAND_OVERS = ("release", _TAKEN)
 HANDED_OVER = pa.schema(

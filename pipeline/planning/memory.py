@@ -38,7 +38,7 @@ class PlanMemory:
     published: dict[str, Published] = field(default_factory=dict)
     """Newest plan of each group on the control topic, or in `unsent`."""
     unsent: dict[str, WrittenPlan] = field(default_factory=dict)
-    """What is written down and was never sent, by group: the broker or the driver was away when its turn came."""
+    """Plans that the tables hold and the control topic does not, by group: the broker or the driver was away."""
     states: dict[str, str] = field(default_factory=dict)
     """Column `state` of each group's row of `plan_state`."""
     evaluated_at_ms: int = 0
@@ -88,7 +88,7 @@ class PlanMemory:
         return None if newest is None else (newest, self.published[newest].epoch)
 
     def on_replayed(self, plans: Mapping[str, WrittenPlan]) -> None:
-        """Learn what a batch that runs again had written down; what was not sent is to be sent late."""
+        """Take in the plans of a batch that runs again, and queue those that were not sent."""
         self.on_unsent(
             {
                 group: one

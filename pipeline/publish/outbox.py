@@ -152,7 +152,7 @@ class Publisher:
         """Send the plans of one batch in one transaction; without any, nothing is needed.
 
         Returns:
-            Whether they were sent; False if a driver of other tables publishes, and this one is dry.
+            True once they are sent; False if this driver is dry and a driver of other tables publishes.
 
         Raises:
             FencedError: Another driver has taken over.
@@ -167,7 +167,11 @@ class Publisher:
         if self._producer is None:
             # The connection broke, or there has been none yet.
             raise BrokerUnavailableError(self._why or "the control topic has not been read yet")
-        self._send(records)
+        try:
+            self._send(records)
+        except BrokerUnavailableError as error:
+            self._failed(error)
+            raise
         return True
 
     def _has_opened_dry(self, records: Sequence[PlanRecord]) -> bool:
@@ -204,10 +208,7 @@ class Publisher:
                 ) from failure
             # The next producer begins by aborting what this one has left open.
             self._producer = None
-            trouble = error_of_call(f"plans could not be published on topic {self.topic}", error)
-            if isinstance(trouble, BrokerUnavailableError):
-                self._failed(trouble)
-            raise trouble from failure
+            raise error_of_call(f"plans could not be published on topic {self.topic}", error) from failure
 
     def _transact(self, records: Sequence[PlanRecord]) -> None:
         producer = self._producer

@@ -37,7 +37,7 @@ def maintain_tables(batch: Settled) -> None:
 
 
 def _is_clock_vouched_for(batch: Settled) -> bool:
-    """Whether the brokers, which date commits, agree with this host's clock on the day.
+    """True if the newest commit, dated by a broker, is within a day of this host's clock.
 
     A clock that is ahead by weeks would delete the whole history. Where no group has committed for a day, or nothing
     says when it did, nothing expires.

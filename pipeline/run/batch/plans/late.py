@@ -28,7 +28,7 @@ def connect(services: Services, memory: PlanMemory) -> str | None:
 
     def on_connected(epochs_in_topic: EpochsInTopic) -> None:
         found = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
-        # What is in the table counts as published until the topic can be read.
+        # Until the topic can be read, plans in the table count as published.
         memory.on_published(found.plans)
         memory.on_connected(epochs_in_topic(), found.to_send)
 
@@ -62,7 +62,7 @@ def send_late(batch: Settled) -> None:
 def _still_allowed(
     services: Services, memory: PlanMemory, due: Mapping[str, WrittenPlan]
 ) -> Mapping[str, WrittenPlan]:
-    """What still holds, by the clock, the configuration, orders and its own state; a withdrawal always does."""
+    """The plans that clock, configuration, orders and state of the group still allow, and all withdrawals."""
     if all(one.value is None for one in due.values()):
         return due
     columns = ["group_id", "paused", "pinned", "resumed_at"]
@@ -85,7 +85,7 @@ def _still_allowed(
 
 
 def _forbids(order: Mapping[str, Any], written: WrittenPlan) -> bool:
-    """Whether the group is paused, was paused after the plan was made, or has pins, which may be as new.
+    """True if the group is paused, was resumed after the plan was made, or has pins, which may be newer than the plan.
 
     An epoch is the time of its plan, by the driver's clock; the operator's may differ.
     """

@@ -56,21 +56,21 @@ def state_of(*, epoch: int = 3, status: Any = "open", approved_by: str | None = 
     return to_json(replace(FRESH, plan=plan))
 
 
-def as_changed(driver: Driver, changes: dict[str, Any], plans: Any, *, epoch: int = 3) -> Driver:
+def as_changed(driver: Driver, changes: dict[str, Any], plans: Any) -> Driver:
     """The driver after a start with these changes, and with such plans in its tables."""
     config = changes.get("config", PUBLISHING)
     publisher = Publisher(
         {}, topic="control", cluster="local", timeout_s=1, is_dry=config.plan.dry_run is True
     )
     driver = replace(driver, services=replace(driver.services, config=config, publisher=publisher))
-    driver.memory.states["g"] = state_of(epoch=epoch, status=changes.get("status", "open"))
+    driver.memory.states["g"] = state_of(status=changes.get("status", "open"))
     orders = {name: changes[name] for name in ("paused", "pinned", "resumed") if name in changes}
     return left_behind(driver, plans, **orders)
 
 
-def send(driver: Driver, *, held: str | None = None, at_ms: int = NOW_MS, is_replay: bool = False) -> None:
+def send(driver: Driver, *, held: str | None = None, is_replay: bool = False) -> None:
     """The step of a batch, which has not read all orders if it is held or runs again."""
-    stamp = replace(stamp_of(at_ms=at_ms), held=held)
+    stamp = replace(stamp_of(at_ms=NOW_MS), held=held)
     batch = batch_of(driver, stamp=stamp)
     send_late(replace(batch, past=Past(stamps={FIRST_WRITTEN: stamp})) if is_replay else batch)
 
