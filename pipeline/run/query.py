@@ -152,6 +152,7 @@ class Runner:
             self._finished(outcome, seconds=time.monotonic() - begun, waited_s=waited_s)
         elif isinstance(outcome, Outage):
             self.driver.monitor.kafka_failed(f"Kafka is unavailable: {outcome.reason}")
+            self.storage.kafka_was_unavailable()
             self.on_outage()
 
     def _finished(self, done: Done, *, seconds: float, waited_s: float) -> None:

@@ -41,6 +41,7 @@ class StorageWait:
         self._stop = stop
         self._clock_s = clock_s
         self._since_s: float | None = None
+        self._untried_since_s: float | None = None
         self._said_at_s = -math.inf
         self._waits = 0
         self.has_been_written = False
@@ -67,6 +68,13 @@ class StorageWait:
             self._waits += 1
             why = self._trouble()
 
+    def kafka_was_unavailable(self) -> None:
+        """A batch wrote nothing: whether an outage goes on is unknown, and until the next failure its time stands still."""
+        if self._since_s is None or self._untried_since_s is not None:
+            return
+        self._untried_since_s = self._clock_s()
+        self._monitor.storage_untried()
+
     def batch_ended(self) -> None:
         """Everything was written, so the outage is over."""
         self.has_been_written = True
@@ -77,7 +85,8 @@ class StorageWait:
                 "the tables are written again",
                 extra={"tables_root": self._tables.root, "after_s": lasted_s},
             )
-        self._since_s, self._waits, self._said_at_s = None, 0, -math.inf
+        self._since_s = self._untried_since_s = None
+        self._waits, self._said_at_s = 0, -math.inf
 
     def _trouble(self) -> str | None:
         return storage.trouble(self._tables.root) or storage.trouble(self._tables.checkpoint_path)
@@ -86,6 +95,9 @@ class StorageWait:
         now_s = self._clock_s()
         if self._since_s is None:
             self._since_s = now_s
+        if self._untried_since_s is not None:
+            self._since_s += now_s - self._untried_since_s
+            self._untried_since_s = None
         lasts_s, limit_s = now_s - self._since_s, self._tables.give_up_after_s
         if lasts_s > limit_s:
             raise StoreError(

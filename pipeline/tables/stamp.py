@@ -5,11 +5,11 @@ cluster, and the filters. It is lost, kept and restored together with the rows.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from deltalake import DeltaTable
+from deltalake import DeltaTable, PostCommitHookProperties
 
 from pipeline import clock
 from pipeline.errors import StoreError
@@ -26,6 +26,9 @@ NO_PLANS_BY_ANSWERS = (
 # takes a second per thousand commits, and 50 stamps with 10,000 groups that were asked about take 0.17 s. Maintenance
 # and every start add commits without one.
 _SEARCHES = (2, 50, None)
+
+KEEPS_STAMPS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+"""For every commit: maintenance alone cuts the log, and with it the stamps, for by then the newest stamp is young."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +122,9 @@ class Stamp:
 def newest_stamp(handle: DeltaTable) -> Stamp | None:
     """Return the newest stamp in a table's log, or None if no batch has written the table yet.
 
+    After a RESTORE it is the stamp of the version that came back. A RESTORE by Spark to a time leaves none, as Spark
+    does not write which version it was.
+
     Maintenance truncates the log after its retention, and removes the stamp if nothing has been written since.
 
     Raises:
@@ -151,5 +157,27 @@ def _decoded(text: str, handle: DeltaTable) -> Stamp:
 
 
 def _newest_metadata(history: list[dict[str, Any]]) -> str | None:
-    """Find the newest metadata in the commits of a table, newest first."""
-    return next((found for commit in history if (found := commit.get("userMetadata")) is not None), None)
+    """Find the newest metadata in the commits of a table, newest first, without those that a RESTORE has undone."""
+    undone: Callable[[Mapping[str, Any]], bool] = _none
+    for commit in history:
+        if undone(commit):
+            continue
+        if commit.get("operation") == "RESTORE":
+            undone = _undone_by(commit["operationParameters"])
+        elif (found := commit.get("userMetadata")) is not None:
+            return str(found)
+    return None
+
+
+def _undone_by(restored_to: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
+    version, at_ms = restored_to.get("version"), restored_to.get("datetime")
+    if version is not None:
+        return lambda commit: commit["version"] > int(version)
+    if at_ms is not None:
+        return lambda commit: commit["timestamp"] > int(at_ms)
+    # Spark writes a time without its zone, so nobody knows which commits came back.
+    return lambda _: True
+
+
+def _none(_: Mapping[str, Any]) -> bool:
+    return False

@@ -36,7 +36,7 @@ from pipeline.tables.encoding import by_delta_rs
 from pipeline.tables.known import APP, KnownTable
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES
-from pipeline.tables.stamp import Stamp
+from pipeline.tables.stamp import KEEPS_STAMPS, Stamp
 from pipeline.tables.storage import check_room, trouble_of
 from pipeline.tables.table_files import TableFiles, TableRows, line_of
 
@@ -51,8 +51,6 @@ _TERM = 2**32
 _TOUCHED, _REWRITTEN, _LEFT, _FIRST_BATCH = 0, 1, 2, 3
 
 _ATTEMPTS = 10
-# The log, and with it the stamps, is cut by maintenance alone: by then the newest stamp is young.
-_NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _CHECKPOINT_WHEN_DUE = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
 
 
@@ -316,7 +314,7 @@ def _write_nothing(handle: DeltaTable, commit: CommitProperties) -> None:
         "append",
         handle.schema(),
         commit_properties=commit,
-        post_commithook_properties=_NO_CHECKPOINT,
+        post_commithook_properties=KEEPS_STAMPS,
     )
 
 

@@ -119,7 +119,15 @@ class TableRows:
             raise self._unreadable(error) from error
 
     def _unreadable(self, error: Exception) -> StoreError:
-        return StoreError(f"table {self._table.name} at {self._table.uri} cannot be read: {line_of(error)}")
+        # Arrow's class for bytes that are no Parquet file.
+        remedy = (
+            "; a file of the table is damaged: lagwise doctor says what to do"
+            if isinstance(error, pa.ArrowInvalid)
+            else ""
+        )
+        return StoreError(
+            f"table {self._table.name} at {self._table.uri} cannot be read: {line_of(error)}{remedy}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

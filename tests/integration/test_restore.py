@@ -1,5 +1,6 @@
 """Backups made beside a running driver, restored under another root: lag is right after one run, epochs only rise."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from deltalake import DeltaTable
 
 from pipeline.config.model import Config
 from pipeline.tables.reading import Tables
@@ -90,6 +92,33 @@ def test_backup_that_is_older_than_what_the_offsets_topic_remembers_is_read_anew
 
     assert restored.said("delete.retention.ms")
     assert restored.rows() == world.commits
+
+
+@pytest.mark.parametrize("by", ["version", "Spark's time"])
+def test_rows_that_somebody_set_back_by_a_restore_of_delta_catch_up(
+    world: ForgetfulJob, backup: Path, tmp_path: Path, by: str
+) -> None:
+    """Their version has another position in Kafka than the newest batch, and Spark does not write which version it is."""
+    restored = RestoredJob(world, backup, tmp_path / "tables")
+    restored.run()
+    table = DeltaTable(restored.root / "partition_lag")
+    before = table.version()
+    world.commit("g2", 1, 9)
+    world.commit("since", 0, 3)
+    restored.run()
+
+    table.update_incremental()
+    table.restore(before)
+    if by == "Spark's time":
+        (commit,) = (restored.root / "partition_lag" / "_delta_log").glob(f"{table.version():020}.json")
+        as_spark = {"version": None, "timestamp": "2026-11-28 06:42:10.196"}
+        parameters = json.dumps({"version": str(before)}, separators=(",", ":"))
+        assert parameters in commit.read_text()
+        commit.write_text(commit.read_text().replace(parameters, json.dumps(as_spark)))
+    restored.run()
+
+    assert restored.rows() == world.commits
+    assert restored.groups() == world.named
 
 
 def publishing(world: ForgetfulJob) -> Config:

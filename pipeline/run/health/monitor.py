@@ -137,6 +137,10 @@ class Monitor:
         """The tables cannot be written now, for this reason; the driver tries again."""
         self._update(storage_error=error)
 
+    def storage_untried(self) -> None:
+        """Nothing has been written since the last failure, so it no longer says anything about now."""
+        self._update(storage_error=None)
+
     def spark_progressed(self, figures: SparkFigures) -> None:
         """Spark has ended a batch."""
         with self._lock:

@@ -13,6 +13,7 @@ from pipeline.errors import StoreError
 from pipeline.tables import versions
 from pipeline.tables.filesystem import check_login
 from pipeline.tables.schemas import INDEXED_COLUMNS, TABLES, Table
+from pipeline.tables.stamp import KEEPS_STAMPS
 from pipeline.tables.store import path_of
 
 log = logging.getLogger(__name__)
@@ -114,7 +115,7 @@ def _alter(present: DeltaTable, wanted: Mapping[str, str]) -> None:
     configured = present.metadata().configuration
     changed = {key: value for key, value in wanted.items() if configured.get(key) != value}
     if changed:
-        present.alter.set_table_properties(changed)
+        present.alter.set_table_properties(changed, post_commithook_properties=KEEPS_STAMPS)
 
 
 def _fit(stored: DeltaTable, table: Table, path: str) -> None:
@@ -133,7 +134,9 @@ def _fit(stored: DeltaTable, table: Table, path: str) -> None:
             "(deploy/docs/upgrading.md)"
         )
     if new:
-        stored.alter.add_columns(Schema.from_json(StructType(new).json()).fields)
+        stored.alter.add_columns(
+            Schema.from_json(StructType(new).json()).fields, post_commithook_properties=KEEPS_STAMPS
+        )
         log.info("columns added", extra={"table": table.name, "columns": [field.name for field in new]})
 
 

@@ -20,6 +20,7 @@ from pipeline.tables import versions
 from pipeline.tables.encoding import by_delta_rs
 from pipeline.tables.reading import OpenTable
 from pipeline.tables.schemas import TABLES, Table
+from pipeline.tables.stamp import KEEPS_STAMPS
 from pipeline.tables.store import Store
 from pipeline.tables.versions import Change
 
@@ -64,6 +65,7 @@ def _rewrite(
             partition_by=list(table.partition_by),
             writer_properties=by_delta_rs(table.schema),
             commit_properties=commit,
+            post_commithook_properties=KEEPS_STAMPS,
         )
 
     store.rewrite(table.name, write)

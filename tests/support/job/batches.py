@@ -23,7 +23,7 @@ from pipeline.source.summary import Summary
 from pipeline.tables.stamp import Stamp
 from tests.support.spark.read_frames import HereSpark
 
-USABLE: Any = SimpleNamespace(until_usable=lambda _error=None: None)
+USABLE: Any = SimpleNamespace(until_usable=lambda _error=None: None, kafka_was_unavailable=lambda: None)
 """Storage that takes every write."""
 CONTROL = Config().control
 FILTERS = Filters(

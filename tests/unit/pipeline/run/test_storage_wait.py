@@ -130,6 +130,35 @@ def test_failures_that_a_look_does_not_show_add_up_until_a_batch_has_ended(
         fail_on()
 
 
+def test_outage_of_kafka_neither_prolongs_that_of_the_storage_nor_is_reported_as_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiting = Waiting(monkeypatch, [None] * 99, give_up_after_s=60)
+    waiting.one.until_usable("a time-out")
+
+    for _ in range(2):
+        waiting.one.kafka_was_unavailable()
+        waiting.now_s += 3600
+    reported = waiting.monitor.health().reasons
+    waiting.one.until_usable("a time-out")
+
+    assert [reason for reason in reported if "cannot be written" in reason] == []
+    assert "a time-out" in waiting.monitor.health().reasons[0]
+
+
+def test_failures_before_and_after_an_outage_of_kafka_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = Waiting(monkeypatch, [None] * 99, give_up_after_s=20)
+
+    def fail_on() -> None:
+        for _ in range(9):
+            waiting.one.until_usable("a time-out")
+            waiting.one.kafka_was_unavailable()
+            waiting.now_s += 3600
+
+    with pytest.raises(StoreError, match=r"could not be written for \d\d s"):
+        fail_on()
+
+
 def test_stop_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = Waiting(monkeypatch, [FULL] * 99)
     waiting.stop.set()

@@ -1,5 +1,8 @@
 """Tables are made once, and brought to what this version writes."""
 
+import json
+import os
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +11,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from pipeline.errors import StoreError
 from pipeline.tables.schemas import TABLES
+from pipeline.tables.stamp import Stamp, newest_stamp
+from pipeline.tables.store import Store
 from pipeline.tables.upkeep.creation import create_tables
 
 
@@ -36,6 +41,39 @@ def test_new_retention_reaches_the_tables(root: str) -> None:
 
     properties = DeltaTable(f"{root}/lag_history").metadata().configuration
     assert properties["delta.deletedFileRetentionDuration"] == "interval 120 minutes"
+
+
+@pytest.mark.parametrize("brings", ["retention", "columns"])
+def test_start_after_a_long_stop_does_not_cut_the_newest_stamp_off_the_log(root: str, brings: str) -> None:
+    """The checkpoint that is due with its commit would remove all commits that are older than the retention."""
+    store, table = Store(root, term=1), Path(root, "partition_lag")
+    for number in range(23):
+        store.restamp("partition_lag", Stamp(batch_id=number, at_ms=1))
+        store = store.under(store.term + 1)
+    long_ago_s = time.time() - 1_000_000
+    for file in (table / "_delta_log").iterdir():
+        os.utime(file, (long_ago_s, long_ago_s))
+    if brings == "columns":
+        _forget_column(table, "lag_at_commit")
+
+    create_tables(root, retention_hours=2 if brings == "retention" else 1, storage_options={})
+
+    handle = DeltaTable(str(table))
+    assert handle.version() == 24
+    assert newest_stamp(handle) == Stamp(batch_id=22, at_ms=1)
+
+
+def _forget_column(table: Path, name: str) -> None:
+    """Make the table one of a version that did not have this column."""
+    first = table / "_delta_log" / f"{0:020}.json"
+    before = first.stat()
+    lines = [json.loads(line) for line in first.read_text().splitlines()]
+    for metadata in (line["metaData"] for line in lines if "metaData" in line):
+        schema = json.loads(metadata["schemaString"])
+        schema["fields"] = [field for field in schema["fields"] if field["name"] != name]
+        metadata["schemaString"] = json.dumps(schema)
+    first.write_text("\n".join(map(json.dumps, lines)))
+    os.utime(first, (before.st_atime, before.st_mtime))
 
 
 def test_table_of_another_shape_is_named(tmp_path: Path) -> None:

@@ -42,3 +42,13 @@ def test_column_that_an_older_table_has_not_got_is_null(tmp_path: Path) -> None:
 
     assert found.column_names == ["later", "lag"]
     assert found.sort_by("lag").to_pylist() == [{"later": None, "lag": 1}, {"later": None, "lag": 2}]
+
+
+@pytest.mark.parametrize("left", [b"", b"\0" * 500], ids=["empty", "zeros"])
+def test_damaged_file_is_told_from_a_store_that_does_not_answer(tmp_path: Path, left: bytes) -> None:
+    write_deltalake(tmp_path / "lag", pa.table({"lag": [1]}))
+    (file,) = (tmp_path / "lag").glob("*.parquet")
+    file.write_bytes(left)
+
+    with pytest.raises(StoreError, match="a file of the table is damaged: lagwise doctor says what to do"):
+        Tables(str(tmp_path)).read("lag", columns=["lag"])

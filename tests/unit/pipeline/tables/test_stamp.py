@@ -1,9 +1,13 @@
 """What a commit of a table says, now and in tables of other versions."""
 
 import json
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from pipeline.kafka.positions import Position, Span
 from pipeline.tables.stamp import Stamp, newest_stamp
@@ -80,3 +84,50 @@ def test_no_more_commits_are_read_than_it_takes_to_find_the_newest_stamp(
 
     assert newest_stamp(log) == Stamp(batch_id=newest, at_ms=1)
     assert log.read == read
+
+
+def stamped_table(folder: Path, *, batches: int) -> DeltaTable:
+    """A table of which each version from 0 on has the stamp of the batch of that number."""
+    for number in range(batches):
+        metadata = {"userMetadata": Stamp(batch_id=number, at_ms=1).to_json()}
+        write_deltalake(
+            folder,
+            pa.table({"batch": [number]}),
+            mode="overwrite",
+            commit_properties=CommitProperties(custom_metadata=metadata),
+        )
+    return DeltaTable(folder)
+
+
+def test_stamp_of_a_restored_table_is_that_of_the_rows_that_came_back(tmp_path: Path) -> None:
+    table = stamped_table(tmp_path, batches=5)
+    table.restore(3)
+    table.restore(1)
+
+    assert newest_stamp(table) == Stamp(batch_id=1, at_ms=1)
+
+    table.restore(6 - 1)  # the version of the first RESTORE
+    assert newest_stamp(table) == Stamp(batch_id=3, at_ms=1)
+    assert table.to_pyarrow_table()["batch"].to_pylist() == [3]
+
+
+def test_stamp_of_a_table_that_was_restored_to_a_time_is_that_of_the_rows_that_came_back(
+    tmp_path: Path,
+) -> None:
+    table = stamped_table(tmp_path, batches=3)
+    oldest_ms = table.history()[-1]["timestamp"]
+    table.restore(datetime.fromtimestamp(oldest_ms / 1000, UTC))
+
+    (batch,) = table.to_pyarrow_table()["batch"].to_pylist()
+    assert newest_stamp(table) == Stamp(batch_id=batch, at_ms=1)
+
+
+def test_table_that_spark_restored_to_a_time_without_a_zone_has_no_stamp() -> None:
+    class Restored(Log):
+        def history(self, limit: int | None = None) -> list[dict[str, Any]]:
+            restore = {"version": None, "timestamp": "2026-11-28 06:42:10.196"}
+            return [{"operation": "RESTORE", "operationParameters": restore}, *super().history(limit)]
+
+    log: Any = Restored(newest=0, commits=3)
+
+    assert newest_stamp(log) is None

@@ -165,16 +165,19 @@ def test_it_loads_no_spark(root: Path) -> None:
     assert done.stdout.splitlines()[-1] == "False"
 
 
-def test_tables_whose_files_are_gone_are_named(root: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [None, b"", b"PAR1"], ids=["gone", "empty", "cut short"])
+def test_tables_whose_files_are_gone_or_damaged_are_named(
+    root: Path, tmp_path: Path, left: bytes | None
+) -> None:
     broken = tmp_path / "tables"
     shutil.copytree(root, broken)
     (gone,) = (broken / "consumer_groups").glob("**/*.parquet")
-    gone.unlink()
+    gone.unlink() if left is None else gone.write_bytes(left)
 
     for arguments in ((), ("late",)):
         result = run(broken, *arguments)
-        line = next(one for one in result.stdout.splitlines() if "are gone" in one)
-        assert line.startswith("problem  tables   1 file(s) of table consumer_groups are gone")
+        line = next(one for one in result.stdout.splitlines() if "are gone or cut short" in one)
+        assert line.startswith("problem  tables   1 file(s) of table consumer_groups are gone or cut short")
         assert gone.name in line
         assert result.exit_code == 1
 

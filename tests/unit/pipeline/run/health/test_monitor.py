@@ -190,11 +190,11 @@ def test_what_is_not_known_yet_has_no_sample() -> None:
     assert (unknown | {"lagwise_source_rows", "lagwise_spark_phase_seconds"}).isdisjoint(found.kinds)
 
 
-def reports(run_batch: RunBatch, driver: Driver | None = None, on_outage: Any = None) -> list[Report]:
+def reports(run_batch: RunBatch, driver: Driver | None = None, **calls: Any) -> list[Report]:
     """What a runner tells of one batch."""
     told: list[Report] = []
     nothing: Any = None
-    runner_of(run_batch, driver=driver, on_batch=told.append, on_outage=on_outage)(nothing, 0)
+    runner_of(run_batch, driver=driver, on_batch=told.append, **calls)(nothing, 0)
     return told
 
 
@@ -227,13 +227,19 @@ def test_runner_tells_of_batches_and_outages() -> None:
         return Outage("no answer")
 
     driver = idle_driver()
-    outages: list[bool] = []
+    outages: list[str] = []
+    calls: dict[str, Any] = {
+        "on_outage": lambda: outages.append("job"),
+        "storage": SimpleNamespace(
+            until_usable=lambda: None, kafka_was_unavailable=lambda: outages.append("storage")
+        ),
+    }
     for run_batch in (quick, away):
-        reports(run_batch, driver, lambda: outages.append(True))
+        reports(run_batch, driver, **calls)
         error = driver.monitor.report().kafka_error
         assert error == (None if run_batch is quick else "Kafka is unavailable: no answer")
     assert sum(driver.monitor.totals.batches.values()) == 1
-    assert outages == [True]
+    assert sorted(outages) == ["job", "storage"]
 
 
 def test_monitor_is_told_of_each_step_when_it_has_ended() -> None:
