@@ -69,7 +69,7 @@ class StorageWait:
             why = self._trouble()
 
     def kafka_was_unavailable(self) -> None:
-        """A batch wrote nothing: whether an outage goes on is unknown, and until the next failure its time stands still."""
+        """A batch wrote nothing: whether an outage goes on is unknown; its time stands still until the next failure."""
         if self._since_s is None or self._untried_since_s is not None:
             return
         self._untried_since_s = self._clock_s()
