@@ -64,6 +64,14 @@ def member_classic(member_id: str) -> str:
     )
 
 
+def member_shared(member_id: str, group_id: str) -> str:
+    """The broker's assignor, which knows groups by their members alone, would apply the plan of one to the other."""
+    return (
+        f"member {member_id} is also a member of group {group_id}, and the broker's assignor tells groups apart by the "
+        "ids of their members, which clients choose; find out who uses that id, and restart the member under another"
+    )
+
+
 def member_stuck(member_id: str, group_id: str) -> str:
     """The member does not give up, or does not get, what the broker wants."""
     return (

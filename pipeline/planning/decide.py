@@ -76,8 +76,9 @@ def deciding(
     if paused is not None:
         # It was made for lag that is gone by the time the group is planned again.
         state = replace(state, waiting=None)
-    if paused is not None and published is not None and published.is_valid(now_ms):
-        return _withdrawn(facts, rules, published, state, why=paused, now_ms=now_ms)
+    halted = paused or facts.mistakable
+    if halted is not None and published is not None and published.is_valid(now_ms):
+        return _withdrawn(facts, rules, published, state, why=halted, now_ms=now_ms)
     try:
         require_plannable_group(facts, rules, on_its_way=is_on_its_way(facts, state.plan))
         require_owned(facts, partitions)

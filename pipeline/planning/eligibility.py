@@ -54,6 +54,7 @@ def _why_not_of_a_kind(facts: GroupFacts, *, is_excluded: bool, on_its_way: bool
         (facts.provisional is not None, reasons.provisional(facts.provisional or "")),
         (facts.group_type is None, reasons.NO_MEMBERS_NO_RECORD),
         (facts.group_type in {"share", "streams"}, reasons.broker_assigns(facts.group_type or "")),
+        (facts.mistakable is not None, facts.mistakable),
     )
     reason = next((reason for applies, reason in candidates if applies), None)
     if reason is not None:

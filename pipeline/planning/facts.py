@@ -75,6 +75,8 @@ class GroupFacts:
     members: tuple[MemberFacts, ...] = ()
     provisional: str | None = None
     """Reason why the group's state may be incomplete; None if it is complete."""
+    mistakable: str | None = None
+    """Reason why a broker could apply the group's plan to another group, or another's to it; None if it cannot."""
     acks: tuple[AckFacts, ...] = ()
     orders: Orders | None = None
     """Standing orders of operators; None without orders."""

@@ -5,7 +5,7 @@ Everything is Arrow, and runs in Spark's tasks, each with a share of the groups.
 """
 
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -107,6 +107,8 @@ class PlanSettings:
     """Reason why no group may get a plan now; None if groups may."""
     migration: Migration = "unknown"
     """Whether brokers migrate classic groups online."""
+    mistakable: Mapping[str, str] = field(default_factory=dict)
+    """Groups that a broker could mistake for others, and why (`GroupFacts.mistakable`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +255,7 @@ def _deciding(
         )
         found = _subscribed(group, partitions)
         published = memory.published.get(group_id)
+        group = replace(group, mistakable=settings.mistakable.get(group_id))
         return (yield from deciding(group, found, rules, published, before, now_ms=settings.now_ms))
     except Exception as error:  # noqa: BLE001 - a fault that one group brings to light must not stop all others
         return _abstained(rules, before, reasons.planning_failed(error))

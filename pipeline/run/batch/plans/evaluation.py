@@ -13,6 +13,7 @@ from pipeline.run.batch import clock
 from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.plans.deciding import decide_all
 from pipeline.run.batch.plans.late import connect
+from pipeline.run.batch.plans.shared_members import shared_members
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +97,7 @@ def _settings(batch: Settled) -> plan.PlanSettings:
         or connect(services, memory)
         or clock.trouble(now_ms(), batch.stamp.at_ms, memory),
         migration=services.migration(),
+        mistakable=shared_members(services.store, services.config.plan),
     )
 
 

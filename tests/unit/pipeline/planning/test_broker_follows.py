@@ -272,6 +272,24 @@ def test_setting_that_is_taken_away_publishes_nothing_more_while_the_plan_is_out
     assert (decision.decided, decision.sent) == ("advice", None)
 
 
+def test_group_that_the_broker_could_mistake_for_another_has_its_plan_withdrawn_and_gets_none() -> None:
+    walk = BrokerWalk()
+    walk.decide()
+    shared = replace(walk.facts(), mistakable="member a is also a member of group h")
+    lags = partitions([900, 800, 10, 0], observed_at_ms=NOW_MS)
+
+    withdrawn = decide(shared, lags, FOLLOWED, walk.published, walk.state, now_ms=NOW_MS + 1)
+    after = decide(shared, lags, FOLLOWED, None, withdrawn.state, now_ms=NOW_MS + 2)
+
+    assert is_withdrawal(withdrawn)
+    assert withdrawn.reason == "withdrawn: member a is also a member of group h"
+    assert (after.decided, after.reason, after.sent) == (
+        "abstain",
+        "member a is also a member of group h",
+        None,
+    )
+
+
 def test_paused_group_has_its_plan_withdrawn_also_while_it_reconciles() -> None:
     walk = BrokerWalk()
     walk.take(walk.decide())

@@ -175,6 +175,14 @@ def test_group_that_is_paused_abstains() -> None:
     assert row["reason"].startswith("paused by eva")
 
 
+def test_group_that_a_broker_could_mistake_for_another_abstains() -> None:
+    settings = replace(SETTINGS, mistakable={"g": "member a is also a member of group h"})
+
+    (row,) = make_plans(_stored([GROUP], LAGS), ["g"], settings, PlanMemory()).to_pylist()
+
+    assert (row["decision"], row["reason"]) == ("abstain", "member a is also a member of group h")
+
+
 def test_plan_and_memory_come_back_with_the_next_row() -> None:
     (first,) = decided(_stored([GROUP], LAGS))
     published = {

@@ -72,6 +72,7 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     broker_reasons.topics_unknown: [(["A3kX"],)],
     broker_reasons.member_unknown: [("member-1", broker_reasons.SUBSCRIPTION_UNKNOWN)],
     broker_reasons.member_classic: [("member-1",)],
+    broker_reasons.member_shared: [("member-1", "billing")],
     broker_reasons.member_stuck: [("member-1", "billing")],
     broker_reasons.other_assignor: [("member-1", "uniform")],
     broker_reasons.waiting: [],
