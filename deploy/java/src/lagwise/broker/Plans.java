@@ -9,8 +9,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The newest plan of each group, found by the members that it is for: a broker tells an assignor no group's name, and
- * member ids are random. One thread writes, any number look up without a lock.
+ * The newest plan of each group, found by the members that it is for: a broker tells an assignor no group's name. Clients
+ * choose member ids, so the job plans no group that has one in common with another. One thread writes, any number look
+ * up without a lock.
  *
  * <p>It is bounded: a plan goes when a newer one comes, when it is withdrawn and when it is over, and of a group without
  * one only its epoch stays, and the members that its newest plan left empty.
