@@ -6,7 +6,7 @@ disturbed.
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -39,12 +39,21 @@ _UNANSWERED = ("topic_offsets", "partition_lag", "plan_state")
 """Tables to which a commit is made whose answer does not reach the driver, which is killed at that moment."""
 
 
-def _killed_while_the_store_answers(drivers: KilledDrivers, proxy: StoreProxy, table: str) -> int | None:
-    proxy.lose_answers(f"/{table}/_delta_log/")
+def _killed_when(drivers: KilledDrivers, happens: Callable[[], bool], what: str) -> int | None:
     driver = drivers.start("as long as it lives", "never")
-    wait_until(lambda: proxy.answers_to_lose == 0, what=f"a commit to {table}", within_s=_DEADLINE_S)
+    wait_until(happens, what=what, within_s=_DEADLINE_S)
     os.killpg(driver.pid, signal.SIGKILL)
     return drivers.ended(driver)
+
+
+def _killed_while_the_store_answers(drivers: KilledDrivers, proxy: StoreProxy, table: str) -> int | None:
+    proxy.lose_answers(f"/{table}/_delta_log/")
+    return _killed_when(drivers, lambda: proxy.answers_to_lose == 0, f"a commit to {table}")
+
+
+def _killed_once_a_plan_is_out(drivers: KilledDrivers) -> int | None:
+    """The drivers before ended in their first batches, which repeat a batch of another and so send nothing."""
+    return _killed_when(drivers, lambda: any(control_records(drivers.bootstrap)), "a plan on the control topic")
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +81,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KilledDrivers]:
             for step, when in _BEHIND_STEPS:
                 drivers.statuses.append(drivers.ended(drivers.start(step, when)))
                 traffic.disturb()
+            drivers.statuses.append(_killed_once_a_plan_is_out(drivers))
             for table in _UNANSWERED:
                 drivers.statuses.append(_killed_while_the_store_answers(drivers, proxy, table))
                 traffic.disturb()
@@ -80,7 +90,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KilledDrivers]:
 
 
 def test_every_driver_was_killed_and_the_last_ones_ended(killed: KilledDrivers) -> None:
-    assert killed.statuses == [-signal.SIGKILL] * 10
+    assert killed.statuses == [-signal.SIGKILL] * 11
     assert killed.last_statuses == (0, 0)
 
 
