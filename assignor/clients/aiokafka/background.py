@@ -32,6 +32,9 @@ _ANSWER_WITHIN_S = 5.0
 
 _READER: Mapping[str, Any] = {
     "group_id": None,
+    # Plans are bytes, whatever the consumer makes of its own records.
+    "key_deserializer": None,
+    "value_deserializer": None,
     "auto_offset_reset": "earliest",
     # The job publishes in transactions, and an aborted plan must not be followed.
     "isolation_level": "read_committed",

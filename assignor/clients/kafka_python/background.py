@@ -32,6 +32,11 @@ _CLOSE_WITHIN_S = 5.0
 
 _READER: Mapping[str, Any] = {
     "group_id": None,
+    # The client refuses the name of a static member without a group.
+    "group_instance_id": None,
+    # Plans are bytes, whatever the consumer makes of its own records.
+    "key_deserializer": None,
+    "value_deserializer": None,
     "auto_offset_reset": "earliest",
     # The job publishes in transactions: an aborted plan is none.
     "isolation_level": "read_committed",

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import inspect
+import json
 import logging
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -30,10 +31,13 @@ class QuietReader:
     failing: ClassVar[list[BaseException]] = []
     """What reading raises, the first time, the second, and so on."""
     records: ClassVar[list[Any]] = []
+    settings: ClassVar[dict[str, Any]] = {}
+    """Of the newest one."""
     __signature__ = inspect.signature(AIOKafkaConsumer)
 
-    def __init__(self, **_: Any) -> None:
+    def __init__(self, **settings: Any) -> None:
         self.stopped = False
+        QuietReader.settings = settings
         QuietReader.made += 1
 
     async def topics(self) -> set[str]:
@@ -99,6 +103,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
     monkeypatch.setattr(QuietReader, "made", 0)
     monkeypatch.setattr(QuietReader, "failing", [])
     monkeypatch.setattr(QuietReader, "records", [])
+    monkeypatch.setattr(QuietReader, "settings", {})
     monkeypatch.setattr(Writer, "sent", [])
     monkeypatch.setattr(Writer, "stopped", 0)
     return Writer.sent
@@ -201,6 +206,15 @@ def test_following_is_entered_where_no_broker_answers(
 
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert sent == []
+
+
+def test_reader_of_plans_reads_bytes_where_its_consumer_deserializes(sent: list[AnyAck]) -> None:
+    theirs = {"key_deserializer": bytes.decode, "value_deserializer": json.loads}
+
+    asyncio.run(applied(lambda: QuietReader.made, acks_topic="acks", **theirs))
+
+    assert [QuietReader.settings[name] for name in theirs] == [None, None]
+    assert len(sent) == 1
 
 
 def test_setting_that_no_consumer_has_is_refused() -> None:

@@ -1,9 +1,10 @@
 """`Following` of kafka-python on fakes of its reader and its writer: what it says, and that it goes on."""
 
+import json
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -31,11 +32,14 @@ class Reader:
     records: ClassVar[list[Any]] = []
     failing: ClassVar[list[Exception]] = []
     """What reading raises, the first time, the second, and so on."""
+    settings: ClassVar[dict[str, Any]] = {}
+    """Of the newest one."""
     position_, end_, topic_id_ = 5, 5, "one"
 
     def __init__(self, *_: str, **settings: Any) -> None:
         assert set(settings) <= set(KafkaConsumer.DEFAULT_CONFIG)
         Reader.made += 1
+        Reader.settings = settings
         self._cluster = SimpleNamespace(topic_id=lambda _: Reader.topic_id_)
 
     def poll(self, *, timeout_ms: int) -> dict[str, Any]:
@@ -87,7 +91,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
     for name in ("FIRST_PROBE_AFTER_S", "PROBE_EVERY_S", "RETRY_AFTER_S"):
         monkeypatch.setattr(background, name, 0.01)
     monkeypatch.setattr(background, "_POLL_MS", 10)
-    for name in ("made", "records", "failing", "position_", "end_", "topic_id_"):
+    for name in ("made", "records", "failing", "settings", "position_", "end_", "topic_id_"):
         monkeypatch.setattr(Reader, name, type(getattr(Reader, name))(getattr(Reader, name)))
     monkeypatch.setattr(Writer, "fails", False)
     monkeypatch.setattr(Writer, "sent", [])
@@ -223,6 +227,17 @@ def test_leader_does_not_wait_where_the_topic_cannot_be_read(monkeypatch: pytest
         wait_until(lambda: not Reader.failing and background_._reader is None, what="trouble")
 
         background_.wait_for(4, within_s=600)
+
+
+def test_reader_of_plans_is_alone_and_reads_bytes_where_its_consumer_is_static_and_deserializes() -> None:
+    theirs = {"group_instance_id": "a", "key_deserializer": bytes.decode, "value_deserializer": json.loads}
+
+    with Following(cluster="local", group_id="g", **theirs, **NOWHERE) as following:
+        following.attach(idle())
+        wait_until(lambda: Reader.made, what="a reader")
+
+    with closing(KafkaConsumer(**Reader.settings)) as reader:
+        assert [reader.config[name] for name in theirs] == [None] * 3
 
 
 def test_setting_that_no_consumer_has_is_refused() -> None:
