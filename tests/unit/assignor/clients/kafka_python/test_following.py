@@ -13,7 +13,15 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaTimeoutError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from assignor.clients.kafka_python import EAGER, Following, ForkedError, MemberAssignor, background, making
+from assignor.clients.kafka_python import (
+    EAGER,
+    Following,
+    FollowingMisusedError,
+    ForkedError,
+    MemberAssignor,
+    background,
+    making,
+)
 from assignor.clients.plugin.membership import NotAttachedError
 from assignor.clients.plugin.user_data import AssignmentData, Outcome, encode_assignment_data
 from assignor.protocol import acks, control
@@ -262,6 +270,17 @@ def test_forked_process_is_told_and_leaves_the_follower_of_its_parent_alone(sent
         wait_until(lambda: sent, what="an acknowledgement of the parent")
 
     assert os.waitstatus_to_exitcode(status) == 7
+
+
+def test_following_that_was_closed_takes_no_other_consumer() -> None:
+    with started() as following:
+        following.keep_up()
+
+    with pytest.raises(FollowingMisusedError, match="create a Following for each consumer"):
+        following.attach(idle())
+    with pytest.raises(FollowingMisusedError, match="was closed"):
+        following.keep_up()
+    following.close()
 
 
 def test_client_that_cannot_be_made_leaves_no_thread() -> None:
