@@ -23,12 +23,14 @@ require(
 from assignor.clients.aiokafka.assignors import MemberAssignor, StrategyAssignor, default_assignors
 from assignor.clients.aiokafka.following import Following
 from assignor.clients.aiokafka.lag_aware import LagAwareAssignor
+from assignor.clients.plugin.attached import FollowingMisusedError
 from assignor.clients.plugin.leading import CannotLeadError
 from assignor.clients.plugin.membership import NotAttachedError
 
 __all__ = [
     "CannotLeadError",
     "Following",
+    "FollowingMisusedError",
     "LagAwareAssignor",
     "MemberAssignor",
     "NotAttachedError",

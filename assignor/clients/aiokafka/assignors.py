@@ -44,6 +44,7 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
 
     Args:
         membership: What the member remembers.
+        before_joining: Called before the member joins; may raise.
         before_leading: Awaited by a leader before it assigns.
         ask_lag: Returns the lags of the topics that the members read, or None if they are unknown.
     """
@@ -52,11 +53,12 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
         self,
         membership: Membership,
         *,
+        before_joining: Callable[[], None] | None = None,
         before_leading: Callable[[Sequence[Joined]], Awaitable[None]] | None = None,
         ask_lag: Callable[[frozenset[str]], Awaitable[Lags | None]] | None = None,
     ) -> None:
         super().__init__(membership, request_rejoin=request_rejoin, member_id_of=member_id_of)
-        self._before_leading, self._ask_lag = before_leading, ask_lag
+        self._before_joining, self._before_leading, self._ask_lag = before_joining, before_leading, ask_lag
         self._prepared: object = None
         self._joined: Sequence[Joined] = ()
         self._lags: Lags | None = None
@@ -71,8 +73,11 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
 
         Raises:
             NotAttachedError: The generation of what comes back would not be known.
+            FollowingMisusedError: Nothing reads the plans.
         """
         consumer = self._attached()
+        if self._before_joining is not None:
+            self._before_joining()
         if self._prepared is not consumer:
             before_assigning(consumer, self._prepare)
             self._prepared = consumer

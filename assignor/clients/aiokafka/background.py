@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from assignor.clients.aiokafka.bounded import within
 from assignor.clients.control import ControlState
+from assignor.clients.plugin.attached import FollowingMisusedError
 from assignor.clients.plugin.trouble import (
     FIRST_PROBE_AFTER_S,
     PROBE_EVERY_S,
@@ -32,6 +33,9 @@ _ANSWER_WITHIN_S = 5.0
 
 _READER: Mapping[str, Any] = {
     "group_id": None,
+    # Plans are bytes, whatever the consumer makes of its own records.
+    "key_deserializer": None,
+    "value_deserializer": None,
     "auto_offset_reset": "earliest",
     # The job publishes in transactions, and an aborted plan must not be followed.
     "isolation_level": "read_committed",
@@ -79,8 +83,28 @@ class Background:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Start the tasks."""
+        """Start the tasks.
+
+        Raises:
+            FollowingMisusedError: They run.
+        """
+        if any(not task.done() for task in self._tasks):
+            raise FollowingMisusedError(
+                f"this follower of group {self._state.group} is entered already; create a Following for each consumer"
+            )
         self._tasks = [asyncio.create_task(run()) for run in (self._read, self._steer, self._send)]
+
+    def check_started(self) -> None:
+        """Return if the tasks were started.
+
+        Raises:
+            FollowingMisusedError: They never were.
+        """
+        if not self._tasks:
+            raise FollowingMisusedError(
+                f"this follower of group {self._state.group} reads no plans: enter its Following (`async with`) "
+                "before the consumer is started"
+            )
 
     async def close(self) -> None:
         """Stop the tasks."""

@@ -18,8 +18,8 @@ from assignor.clients.plugin.membership import following
 class Following:
     """Applies the plans of a control topic to the group of one consumer, each by one rebalance.
 
-    Enter it in the consumer's event loop. The control and acks topics have their own tasks there, so their failures do
-    not stop the consumer. Entering does not wait.
+    Enter it in the consumer's event loop, before the consumer is started. The control and acks topics have their own
+    tasks there, so their failures do not stop the consumer. Entering does not wait.
 
     Args:
         cluster: Name of the cluster in the control records.
@@ -49,7 +49,11 @@ class Following:
     ) -> None:
         state = ControlState(cluster=cluster, group=group_id)
         self._membership = following(state)
-        self.assignor = MemberAssignor(self._membership, before_leading=self._catch_up)
+        self.assignor = MemberAssignor(
+            self._membership,
+            before_joining=self._check_entered,
+            before_leading=self._catch_up,
+        )
         behind = default_assignors(past=self.assignor.past)
         self.assignor.beside.extend(behind)
         self.assignors: list[MemberAssignor] = [self.assignor, *behind]
@@ -74,6 +78,10 @@ class Following:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._background.close()
+
+    def _check_entered(self) -> None:
+        # Not at `attach`, which may come before this is entered.
+        self._background.check_started()
 
     def _look(self) -> None:
         # During a join the generation is still the old one, and the plan may be the reason for that join.

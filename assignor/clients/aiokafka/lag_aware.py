@@ -7,6 +7,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
 
 from assignor.clients.aiokafka.assignors import MemberAssignor
 from assignor.clients.aiokafka.bounded import within
@@ -52,13 +53,17 @@ class LagAwareAssignor(MemberAssignor):
         try:
             await admin.start()
             await asker.start()
-            committed = await admin.list_consumer_group_offsets(self._group_id)
             numbers = await admin.describe_topics(sorted(topics))
             partitions = [
                 TopicPartition(topic["topic"], entry["partition"])
                 for topic in numbers
                 for entry in topic["partitions"]
             ]
+            # By name: without them, a refused request looks like a group without commits.
+            committed = await admin.list_consumer_group_offsets(self._group_id, partitions=partitions)
+            unknown = len(set(partitions) - committed.keys())
+            if unknown:
+                raise KafkaError(f"the coordinator did not return the commits of {unknown} partitions")
             starts = await asker.beginning_offsets(partitions)
             ends = await asker.end_offsets(partitions)
         finally:

@@ -1,6 +1,6 @@
 """Start offsets of a follower: always numbers, because a later assign() must repeat them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -46,19 +46,56 @@ def start_offsets(
 
 def bound_offsets(
     consumer: Consumer,
-    places: AbstractSet[PartitionKey] | list[PartitionKey],
+    places: Collection[PartitionKey],
     *,
     earliest: bool,
     timeout_s: float,
 ) -> tuple[dict[PartitionKey, int], str]:
-    """Return the first offset of each log, or the one after its last record; and the last problem."""
+    """Return the first offset of each log, or the one after its last record; and the last problem.
+
+    Returns within `timeout_s`. Partitions of a silent leader are missing.
+    """
+    deadline_s = clock_s() + timeout_s
     # The names of both for a reader are also the times that Kafka's ListOffsets takes for them.
-    asked = _at(places, OFFSET_BEGINNING if earliest else OFFSET_END)
-    found, problem = _asked(lambda asked: consumer.offsets_for_times(asked, timeout=timeout_s), asked)
-    return {key: bound.offset for key, bound in found.items()}, problem
+    at = OFFSET_BEGINNING if earliest else OFFSET_END
+
+    def ask(some: Collection[PartitionKey], within_s: float) -> tuple[dict[PartitionKey, Stored], str]:
+        return _asked(lambda asked: consumer.offsets_for_times(asked, timeout=within_s), _at(some, at))
+
+    is_one = len(places) <= 1
+    found, problem = ask(places, timeout_s if is_one else timeout_s / 2)
+    if problem and not found and not is_one:
+        # librdkafka returns nothing as long as one of the leaders is silent.
+        for led in _by_leader(consumer, places, within_s=_half_until(deadline_s)):
+            more, problem_of_leader = ask(led, _half_until(deadline_s))
+            found, problem = {**found, **more}, problem_of_leader or problem
+    return {key: bound.offset for key, bound in found.items()}, problem if len(found) < len(places) else ""
 
 
-def _at(places: AbstractSet[PartitionKey] | list[PartitionKey], offset: int) -> list[TopicPartition]:
+def _half_until(deadline_s: float) -> float:
+    """Return half of the time left, so that one silent broker leaves time to ask the next."""
+    return max(deadline_s - clock_s(), 0.0) / 2
+
+
+def _by_leader(
+    consumer: Consumer, places: Collection[PartitionKey], *, within_s: float
+) -> list[list[PartitionKey]]:
+    """Return the partitions of each leader; those whose leader is not known are missing."""
+    deadline_s = clock_s() + within_s
+    wanted, leaders = frozenset(places), dict[int, list[PartitionKey]]()
+    for topic in sorted({topic for topic, _ in wanted}):
+        try:
+            found = consumer.list_topics(topic, timeout=max(deadline_s - clock_s(), 0.0)).topics
+        except KafkaException:
+            break
+        partitions = found[topic].partitions if topic in found else {}
+        for number, partition in partitions.items():
+            if (topic, number) in wanted and partition.leader >= 0:
+                leaders.setdefault(partition.leader, []).append((topic, number))
+    return list(leaders.values())
+
+
+def _at(places: Collection[PartitionKey], offset: int) -> list[TopicPartition]:
     return [TopicPartition(*key, offset) for key in sorted(places)]
 
 

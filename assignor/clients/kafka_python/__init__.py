@@ -33,6 +33,7 @@ from assignor.clients.kafka_python.assignors import (
 from assignor.clients.kafka_python.background import ForkedError
 from assignor.clients.kafka_python.following import Following
 from assignor.clients.kafka_python.lag_aware import LagAwareAssignor
+from assignor.clients.plugin.attached import FollowingMisusedError
 from assignor.clients.plugin.leading import CannotLeadError
 from assignor.clients.plugin.membership import NotAttachedError
 
@@ -41,6 +42,7 @@ __all__ = [
     "EAGER",
     "CannotLeadError",
     "Following",
+    "FollowingMisusedError",
     "ForkedError",
     "LagAwareAssignor",
     "MemberAssignor",

@@ -12,6 +12,7 @@ from assignor.clients.clock import clock_s
 from assignor.clients.control import ControlState
 from assignor.clients.kafka_python.making import made
 from assignor.clients.kafka_python.private import topic_id_of
+from assignor.clients.plugin.attached import FollowingMisusedError
 from assignor.clients.plugin.trouble import (
     FIRST_PROBE_AFTER_S,
     PROBE_EVERY_S,
@@ -32,6 +33,11 @@ _CLOSE_WITHIN_S = 5.0
 
 _READER: Mapping[str, Any] = {
     "group_id": None,
+    # The client refuses the name of a static member without a group.
+    "group_instance_id": None,
+    # Plans are bytes, whatever the consumer makes of its own records.
+    "key_deserializer": None,
+    "value_deserializer": None,
     "auto_offset_reset": "earliest",
     # The job publishes in transactions: an aborted plan is none.
     "isolation_level": "read_committed",
@@ -96,14 +102,19 @@ class Background:
 
         Raises:
             ForkedError: It has begun in another process, whose thread and connections these are.
+            FollowingMisusedError: It has ended.
         """
         if self._is_of_another_process:
             raise ForkedError(
                 f"this follower of group {self._state.group} started in process {self._process}, and a fork keeps "
                 "neither its thread nor its consumer's; create a Following and a consumer in each process"
             )
+        if self._closing.is_set():
+            raise FollowingMisusedError(
+                f"this follower of group {self._state.group} was closed; create a Following for each consumer"
+            )
         self._process = os.getpid()
-        if not self._thread.is_alive() and not self._closing.is_set():
+        if not self._thread.is_alive():
             self._thread.start()
 
     def close(self) -> None:

@@ -68,7 +68,12 @@ class Following:
         )
 
     def attach(self, consumer: KafkaConsumer) -> None:
-        """Tell the assignors their consumer, before the first poll, and begin to read the control topic."""
+        """Tell the assignors their consumer, before the first poll, and begin to read the control topic.
+
+        Raises:
+            ForkedError: It was attached in another process.
+            FollowingMisusedError: It was closed.
+        """
         self._background.start()
         self.assignor.attach(consumer)
 
@@ -80,6 +85,7 @@ class Following:
         Raises:
             NotAttachedError: There is no consumer yet.
             ForkedError: It was attached in another process.
+            FollowingMisusedError: It was closed.
         """
         self._background.start()
         self.assignor.watch()

@@ -49,7 +49,9 @@ class LagAwareAssignor(MemberAssignor):
         bounds = {"bootstrap_timeout_ms": within_ms, "request_timeout_ms": within_ms}
         with closing(made(KafkaAdminClient, **{**of_admin, **bounds})) as admin:
             committed = admin.list_group_offsets({self._group_id: partitions})[self._group_id]
-        alone = {**self._connection, "group_id": None, "bootstrap_timeout_ms": within_ms}
+        # The client refuses the name of a static member without a group.
+        of_no_group = {"group_id": None, "group_instance_id": None}
+        alone = {**self._connection, **of_no_group, "bootstrap_timeout_ms": within_ms}
         with closing(made(KafkaConsumer, **alone)) as asker:
             starts = asker.beginning_offsets(partitions, timeout_ms=within_ms)
             ends = asker.end_offsets(partitions, timeout_ms=within_ms)

@@ -11,6 +11,7 @@ from assignor.clients.clock import now_ms
 from assignor.clients.plugin.dialect import Joined
 from assignor.clients.plugin.lags import Lags
 from assignor.clients.plugin.membership import Answer, Membership, NotAttachedError, Past
+from assignor.errors import AssignorError
 from assignor.protocol.acks import AnyAck
 from assignor.protocol.kafka.consumer import TopicPartitions
 
@@ -20,6 +21,10 @@ CONTROL_TOPIC = "lagwise.assignments"
 ACKS_TOPIC = "lagwise.acks"
 CATCH_UP_WITHIN_S = 1.0
 """Time that a leader waits for a plan that another member has already read."""
+
+
+class FollowingMisusedError(AssignorError):
+    """A `Following` is used before it is entered, twice, or after its end; create one for each consumer."""
 
 
 class Attached(Generic[ConsumerT]):

@@ -86,14 +86,16 @@ async def _in_loop(*, leads: bool) -> list[Any]:
     LagAwareAssignor(group_id="g", **_CONNECTION)
     for name in _STRATEGIES:
         StrategyAssignor(name)
-    assignor = Following(**_FOLLOWS, **_CONNECTION).assignor
+    following = Following(**_FOLLOWS, **_CONNECTION)
+    assignor = following.assignor
 
     async def perform(response: Any) -> Any:
         return assignor.assign(_Cluster(), dict.fromkeys(name for name, _, _ in response.members))
 
     coordinator = SimpleNamespace(generation=3, member_id="m", _perform_assignment=perform)
     assignor.attach(SimpleNamespace(_coordinator=coordinator))
-    joined = bytes(assignor.metadata({"t"}).encode())
+    async with following:
+        joined = bytes(assignor.metadata({"t"}).encode())
     if leads:
         response = SimpleNamespace(group_protocol=assignor.name, members=[("m", None, joined)])
         await coordinator._perform_assignment(response)

@@ -3,19 +3,34 @@
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
 from assignor.clients import client_version
 from assignor.clients.client_version import UnsupportedClientError, require
 from assignor.errors import AssignorError
+from pipeline.config.load import tomllib
 
+_ROOT = Path(__file__).parents[4]
 KAFKA = "kafka.coordinator.base:BaseCoordinator"
 
 
 def required(**more: object) -> None:
     asked = {"least": (3, 0, 12), "below": (3, 1), "parts": [f"{KAFKA}.need_rejoin"], "extra": "kafka-python"}
     require("kafka-python", **{**asked, **more})  # type: ignore[arg-type]
+
+
+def refused(module: str, version: str) -> str:
+    """What the import of an adapter says where that version of its client is installed."""
+    code = f"""import importlib.metadata
+importlib.metadata.version = lambda name: {version!r}
+try:
+    import assignor.clients.{module}
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
 
 @pytest.mark.parametrize(
@@ -32,19 +47,20 @@ def required(**more: object) -> None:
 def test_adapter_says_which_version_there_is_and_what_to_install(
     module: str, version: str, wanted: str
 ) -> None:
-    code = f"""import importlib.metadata
-importlib.metadata.version = lambda name: {version!r}
-try:
-    import assignor.clients.{module}
-except ImportError as error:
-    print(type(error).__name__, error)
-"""
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    said = refused(module, version)
 
     assert said.startswith("UnsupportedClientError ")
     assert f" {version} cannot follow plans" in said
     assert f"lagwise needs {wanted}: install it with: pip install" in said
     assert f"'{wanted}'" in said
+
+
+@pytest.mark.parametrize("extra", ["confluent", "kafka-python", "aiokafka"])
+def test_extra_of_lagwise_follow_allows_the_versions_that_its_adapter_accepts(extra: str) -> None:
+    template = (_ROOT / "deploy/follow/pyproject.toml").read_text(encoding="utf-8")
+    client, *_ = tomllib.loads(template)["project"]["optional-dependencies"][extra]
+
+    assert f"lagwise needs {client}: " in refused(extra.replace("-", "_"), "0.0.0")
 
 
 def test_client_that_is_not_installed_is_named() -> None:

@@ -1,11 +1,15 @@
 """The assignors of aiokafka, driven as the client drives them, without a broker."""
 
 import asyncio
+import inspect
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
+from aiokafka.protocol.commit import OffsetFetchResponse_v3
 
 from assignor.clients.aiokafka import LagAwareAssignor, MemberAssignor, StrategyAssignor, default_assignors
 from assignor.clients.aiokafka import lag_aware as of_aiokafka_lag
@@ -149,6 +153,71 @@ def test_lag_aware_leader_evens_counts_where_lag_cannot_be_had_in_time(
 
     assert len(numbers(answers["a"])) == len(numbers(answers["b"])) == 2
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+class Admin(AIOKafkaAdminClient):  # type: ignore[misc]  # the client has no types
+    """Its brokers describe topic `t`, and answer about commits as they are told to."""
+
+    topics: ClassVar[list[Any]] = []
+    error: ClassVar[int] = 0
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def find_coordinator(self, *_: Any) -> int:
+        return 1
+
+    async def describe_topics(self, topics: list[str] | None = None) -> list[Any]:
+        return [
+            {"topic": topic, "partitions": [{"partition": 0}, {"partition": 1}]} for topic in topics or ()
+        ]
+
+    async def _send_request(self, *_: Any) -> OffsetFetchResponse_v3:
+        return OffsetFetchResponse_v3(0, self.topics, self.error)
+
+
+class Asker:
+    """Each log has 100 records."""
+
+    def __init__(self, **settings: Any) -> None:
+        inspect.signature(AIOKafkaConsumer).bind(**settings)
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    async def beginning_offsets(self, partitions: list[Any]) -> dict[Any, int]:
+        return dict.fromkeys(partitions, 0)
+
+    async def end_offsets(self, partitions: list[Any]) -> dict[Any, int]:
+        return dict.fromkeys(partitions, 100)
+
+
+@pytest.fixture
+def lag_aware(monkeypatch: pytest.MonkeyPatch) -> LagAwareAssignor:
+    monkeypatch.setattr(of_aiokafka_lag, "AIOKafkaAdminClient", Admin)
+    monkeypatch.setattr(of_aiokafka_lag, "AIOKafkaConsumer", Asker)
+    return LagAwareAssignor(group_id="g", auto_offset_reset="earliest")
+
+
+def test_lag_aware_leader_computes_lag_from_the_commits_that_there_are(
+    lag_aware: LagAwareAssignor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Admin, "topics", [("t", [(0, 70, "", 0), (1, -1, "", 0)])])
+
+    assert asyncio.run(lag_aware._asked(frozenset({"t"}))) == {("t", 0): 30, ("t", 1): 100}
+
+
+@pytest.mark.parametrize("error", [14, 16, 30], ids=["loading", "not the coordinator", "no right"])
+def test_lag_is_unknown_to_a_leader_whose_question_for_commits_is_refused(
+    lag_aware: LagAwareAssignor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: int
+) -> None:
+    """The client does not raise the error of the whole answer."""
+    monkeypatch.setattr(Admin, "error", error)
+
+    assert asyncio.run(lag_aware._asked(frozenset({"t"}))) is None
+    assert "did not return the commits of 2 partitions" in caplog.records[0].__dict__["problem"]
 
 
 def test_rejoin_reaches_the_consumer() -> None:

@@ -1,8 +1,8 @@
 """`Following` of aiokafka on fakes of its reader and its writer: what it says, that it goes on, and that it ends."""
 
 import asyncio
-import contextlib
 import inspect
+import json
 import logging
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -13,8 +13,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError, TopicAuthorizationFailedError
 
-from assignor.clients.aiokafka import Following, background
-from assignor.clients.aiokafka.bounded import within
+from assignor.clients.aiokafka import Following, FollowingMisusedError, background
 from assignor.clients.plugin.user_data import AssignmentData, Outcome, encode_assignment_data
 from assignor.protocol import acks, control
 from assignor.protocol.acks import AnyAck, Applied
@@ -30,10 +29,13 @@ class QuietReader:
     failing: ClassVar[list[BaseException]] = []
     """What reading raises, the first time, the second, and so on."""
     records: ClassVar[list[Any]] = []
+    settings: ClassVar[dict[str, Any]] = {}
+    """Of the newest one."""
     __signature__ = inspect.signature(AIOKafkaConsumer)
 
-    def __init__(self, **_: Any) -> None:
+    def __init__(self, **settings: Any) -> None:
         self.stopped = False
+        QuietReader.settings = settings
         QuietReader.made += 1
 
     async def topics(self) -> set[str]:
@@ -99,6 +101,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
     monkeypatch.setattr(QuietReader, "made", 0)
     monkeypatch.setattr(QuietReader, "failing", [])
     monkeypatch.setattr(QuietReader, "records", [])
+    monkeypatch.setattr(QuietReader, "settings", {})
     monkeypatch.setattr(Writer, "sent", [])
     monkeypatch.setattr(Writer, "stopped", 0)
     return Writer.sent
@@ -200,6 +203,47 @@ def test_following_is_entered_where_no_broker_answers(
     asyncio.run(asyncio.wait_for(scenario(), timeout=5))
 
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert sent == []
+
+
+def test_reader_of_plans_reads_bytes_where_its_consumer_deserializes(sent: list[AnyAck]) -> None:
+    theirs = {"key_deserializer": bytes.decode, "value_deserializer": json.loads}
+
+    asyncio.run(applied(lambda: QuietReader.made, acks_topic="acks", **theirs))
+
+    assert [QuietReader.settings[name] for name in theirs] == [None, None]
+    assert len(sent) == 1
+
+
+def test_following_is_not_entered_twice_at_a_time(sent: list[AnyAck]) -> None:
+    async def scenario() -> None:
+        async with Following(cluster="local", group_id="g") as following:
+            tasks = list(following._background._tasks)
+            with pytest.raises(FollowingMisusedError, match="create a Following for each consumer"):
+                await following.__aenter__()
+        assert all(task.done() for task in tasks)
+
+    asyncio.run(scenario())
+
+    assert sent == []
+
+
+def test_member_whose_following_was_never_entered_does_not_join(sent: list[AnyAck]) -> None:
+    def joins() -> bool:
+        return following.assignor.metadata(["t"]).version == 0
+
+    async def scenario() -> None:
+        following.attach(SimpleNamespace(_coordinator=SimpleNamespace(_perform_assignment=None)))
+        with pytest.raises(FollowingMisusedError, match="async with"):
+            joins()
+        async with following:
+            assert joins()
+        # Its consumer may still be about to stop.
+        assert joins()
+
+    following = Following(cluster="local", group_id="g")
+    asyncio.run(scenario())
+
     assert sent == []
 
 
@@ -324,29 +368,6 @@ def test_client_that_failed_is_stopped_to_its_end_also_if_the_following_ends_mea
     asyncio.run(asyncio.wait_for(left_while_it_stops(), timeout=5))
 
     assert begun == ended == [client]
-
-
-def test_work_that_holds_back_its_cancellation_is_left_behind() -> None:
-    async def stubborn() -> None:
-        while True:
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.sleep(0.2)
-                return
-
-    with pytest.raises(TimeoutError, match="no answer within"):
-        asyncio.run(within(0.01, stubborn()))
-
-
-def test_work_that_ends_in_time_gives_what_it_gives() -> None:
-    async def work(*, fails: bool) -> int:
-        await asyncio.sleep(0)
-        if fails:
-            raise KafkaConnectionError
-        return 7
-
-    assert asyncio.run(within(5, work(fails=False))) == 7
-    with pytest.raises(KafkaConnectionError):
-        asyncio.run(within(5, work(fails=True)))
 
 
 def test_reader_whose_broker_falls_silent_begins_anew(

@@ -251,6 +251,33 @@ def test_lag_aware_leader_evens_counts_where_lag_cannot_be_had_in_time(
     assert "cannot be fetched" in caplog.text
 
 
+def test_lag_aware_leader_that_is_a_static_member_asks_without_a_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Admin:
+        DEFAULT_CONFIG: ClassVar[dict[str, Any]] = {}
+
+        def __init__(self, **_: Any) -> None: ...
+
+        def list_group_offsets(self, asked: dict[str, Any]) -> dict[str, dict[Any, Any]]:
+            return {group: {} for group in asked}
+
+        def close(self) -> None: ...
+
+    class Asker(KafkaConsumer):  # type: ignore[misc]  # the client has no types
+        def beginning_offsets(self, partitions: list[Any], **_: Any) -> dict[Any, int]:
+            return dict.fromkeys(partitions, 0)
+
+        def end_offsets(self, partitions: list[Any], **_: Any) -> dict[Any, int]:
+            return dict.fromkeys(partitions, 7)
+
+    monkeypatch.setattr(of_kafka_python_lag, "KafkaAdminClient", Admin)
+    monkeypatch.setattr(of_kafka_python_lag, "KafkaConsumer", Asker)
+    assignor = LagAwareAssignor(group_id="g", auto_offset_reset="earliest", group_instance_id="a", **NOWHERE)
+
+    assert assignor._asked({"t": 2}) == {("t", 0): 7, ("t", 1): 7}
+
+
 def test_lag_aware_refuses_a_setting_that_no_consumer_has() -> None:
     with pytest.raises(KafkaConfigurationError, match="unheard_of"):
         LagAwareAssignor(group_id="g", unheard_of=1)

@@ -1,9 +1,10 @@
 """`Following` of kafka-python on fakes of its reader and its writer: what it says, and that it goes on."""
 
+import json
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -12,7 +13,15 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaTimeoutError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from assignor.clients.kafka_python import EAGER, Following, ForkedError, MemberAssignor, background, making
+from assignor.clients.kafka_python import (
+    EAGER,
+    Following,
+    FollowingMisusedError,
+    ForkedError,
+    MemberAssignor,
+    background,
+    making,
+)
 from assignor.clients.plugin.membership import NotAttachedError
 from assignor.clients.plugin.user_data import AssignmentData, Outcome, encode_assignment_data
 from assignor.protocol import acks, control
@@ -31,11 +40,14 @@ class Reader:
     records: ClassVar[list[Any]] = []
     failing: ClassVar[list[Exception]] = []
     """What reading raises, the first time, the second, and so on."""
+    settings: ClassVar[dict[str, Any]] = {}
+    """Of the newest one."""
     position_, end_, topic_id_ = 5, 5, "one"
 
     def __init__(self, *_: str, **settings: Any) -> None:
         assert set(settings) <= set(KafkaConsumer.DEFAULT_CONFIG)
         Reader.made += 1
+        Reader.settings = settings
         self._cluster = SimpleNamespace(topic_id=lambda _: Reader.topic_id_)
 
     def poll(self, *, timeout_ms: int) -> dict[str, Any]:
@@ -87,7 +99,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
     for name in ("FIRST_PROBE_AFTER_S", "PROBE_EVERY_S", "RETRY_AFTER_S"):
         monkeypatch.setattr(background, name, 0.01)
     monkeypatch.setattr(background, "_POLL_MS", 10)
-    for name in ("made", "records", "failing", "position_", "end_", "topic_id_"):
+    for name in ("made", "records", "failing", "settings", "position_", "end_", "topic_id_"):
         monkeypatch.setattr(Reader, name, type(getattr(Reader, name))(getattr(Reader, name)))
     monkeypatch.setattr(Writer, "fails", False)
     monkeypatch.setattr(Writer, "sent", [])
@@ -225,6 +237,17 @@ def test_leader_does_not_wait_where_the_topic_cannot_be_read(monkeypatch: pytest
         background_.wait_for(4, within_s=600)
 
 
+def test_reader_of_plans_is_alone_and_reads_bytes_where_its_consumer_is_static_and_deserializes() -> None:
+    theirs = {"group_instance_id": "a", "key_deserializer": bytes.decode, "value_deserializer": json.loads}
+
+    with Following(cluster="local", group_id="g", **theirs, **NOWHERE) as following:
+        following.attach(idle())
+        wait_until(lambda: Reader.made, what="a reader")
+
+    with closing(KafkaConsumer(**Reader.settings)) as reader:
+        assert [reader.config[name] for name in theirs] == [None] * 3
+
+
 def test_setting_that_no_consumer_has_is_refused() -> None:
     with pytest.raises(KafkaConfigurationError, match="unheard_of"):
         Following(cluster="local", group_id="g", unheard_of=1)
@@ -247,6 +270,17 @@ def test_forked_process_is_told_and_leaves_the_follower_of_its_parent_alone(sent
         wait_until(lambda: sent, what="an acknowledgement of the parent")
 
     assert os.waitstatus_to_exitcode(status) == 7
+
+
+def test_following_that_was_closed_takes_no_other_consumer() -> None:
+    with started() as following:
+        following.keep_up()
+
+    with pytest.raises(FollowingMisusedError, match="create a Following for each consumer"):
+        following.attach(idle())
+    with pytest.raises(FollowingMisusedError, match="was closed"):
+        following.keep_up()
+    following.close()
 
 
 def test_client_that_cannot_be_made_leaves_no_thread() -> None:
