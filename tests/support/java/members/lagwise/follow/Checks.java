@@ -41,6 +41,7 @@ public final class Checks {
     private LagwiseAssignor assignor;
     private ConsumerRebalanceListener given;
     private int emptyPolls;
+    private boolean isPastMarkers;
     private boolean isUsedElsewhere;
 
     public static void main(String[] arguments) throws ReflectiveOperationException {
@@ -62,6 +63,13 @@ public final class Checks {
         emptyPolls = 3;
         check(!following().poll(Duration.ofSeconds(Long.MAX_VALUE)).isEmpty(), "records");
         check(calls.stream().filter("poll"::equals).count() == 4, calls);
+    }
+
+    public void pollReturnsWhenThePositionMovesOnWithoutRecords() {
+        isPastMarkers = true;
+        Consumer<byte[], byte[]> following = following();
+        check(following.poll(Duration.ofSeconds(Long.MAX_VALUE)).isEmpty(), "nothing");
+        check(calls.stream().filter("poll"::equals).count() == 1, calls);
     }
 
     public void pollWithoutRecordsEndsInTime() {
@@ -263,6 +271,10 @@ public final class Checks {
         if (emptyPolls-- > 0 || timeout.isZero()) {
             Thread.sleep(timeout.toMillis());
             return ConsumerRecords.empty();
+        }
+        if (isPastMarkers) {
+            isPastMarkers = false;
+            return new ConsumerRecords<>(Map.of());
         }
         return new ConsumerRecords<>(Map.of(PLACE, List.of(new ConsumerRecord<>("t", 0, 0, null, null))));
     }
