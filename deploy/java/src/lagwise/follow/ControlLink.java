@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
  * The thread that reads plans and writes acknowledgements, next to the one that polls the consumer. Nothing that happens
  * to it reaches the consumer: it logs trouble once, tries again for ever, and is a daemon.
  */
-final class ControlLink implements AutoCloseable {
+final class ControlLink {
     private static final Logger LOG = LoggerFactory.getLogger(ControlLink.class);
     private static final long FIRST_PAUSE_MS = 500;
     private static final long LONGEST_PAUSE_MS = 15_000;
@@ -72,14 +72,15 @@ final class ControlLink implements AutoCloseable {
         return thread;
     }
 
-    /** Sends what is to be acknowledged, and ends the thread. */
-    @Override
-    public void close() {
+    /** Sends what is to be acknowledged, and ends the thread; one that takes longer ends by itself. */
+    void close(long atMostMs) {
         stop();
         Thread running = running();
+        long waitMs = Math.min(atMostMs, CLOSE_WITHIN_MS);
         try {
-            if (running != null) {
-                running.join(CLOSE_WITHIN_MS);
+            // To join for 0 ms is to wait for ever.
+            if (running != null && waitMs > 0) {
+                running.join(waitMs);
             }
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();

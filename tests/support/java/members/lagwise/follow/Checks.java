@@ -1,9 +1,12 @@
 package lagwise.follow;
 
+import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -164,6 +167,24 @@ public final class Checks {
         check(!isReading(), "nothing starts it again");
     }
 
+    public void closeTakesNoLongerThanItMay() throws IOException, InterruptedException {
+        try (ServerSocket silent = new ServerSocket(0, 0, InetAddress.getLoopbackAddress())) {
+            config.put("bootstrap.servers", "127.0.0.1:" + silent.getLocalPort());
+            Consumer<byte[], byte[]> following = following();
+            assignor.subscriptionUserData(Set.of("t"));
+            // The thread waits ten seconds for an answer.
+            silent.accept();
+            long begun = System.nanoTime();
+            following.close(Duration.ZERO);
+            long tookMs = (System.nanoTime() - begun) / 1_000_000;
+            check(tookMs < 1000, tookMs);
+            Thread reader = reader().orElseThrow();
+            reader.interrupt();
+            reader.join(5000);
+        }
+        check(!isReading(), "the thread does not start again");
+    }
+
     public void closeThatIsRefusedEndsNothing() {
         Consumer<byte[], byte[]> following = following();
         config.put("bootstrap.servers", "127.0.0.1:1");
@@ -176,6 +197,13 @@ public final class Checks {
             check(isReading(), "a reader of a consumer that another thread polls");
         }
         isUsedElsewhere = false;
+        try {
+            following.close(Duration.ofMillis(-1));
+            throw new AssertionError("nothing was thrown");
+        } catch (IllegalArgumentException error) {
+            assignor.subscriptionUserData(Set.of("t"));
+            check(calls.contains("close") && isReading(), "a reader of a consumer that goes on");
+        }
         following.close();
         check(!isReading(), "no reader");
     }
@@ -259,6 +287,9 @@ public final class Checks {
                         if (isUsedElsewhere) {
                             throw new ConcurrentModificationException();
                         }
+                        if (arguments != null && ((Duration) arguments[0]).isNegative()) {
+                            throw new IllegalArgumentException();
+                        }
                         return null;
                     default:
                         return null;
@@ -280,7 +311,12 @@ public final class Checks {
     }
 
     private static boolean isReading() {
-        return Thread.getAllStackTraces().keySet().stream().anyMatch(one -> one.getName().equals("lagwise-follow-g"));
+        return reader().isPresent();
+    }
+
+    private static Optional<Thread> reader() {
+        return Thread.getAllStackTraces().keySet().stream().filter(one -> one.getName().equals("lagwise-follow-g"))
+            .findAny();
     }
 
     private static byte[] plan() {
