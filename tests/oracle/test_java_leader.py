@@ -91,5 +91,5 @@ def test_following_consumer_keeps_what_it_promises(jar: JavaJar, version: str) -
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=60)
 
     checked = dict(line.split(" ", 1) for line in done.stdout.splitlines())
-    assert len(checked) == 15, done.stderr
+    assert len(checked) == 16, done.stderr
     assert set(checked.values()) == {"ok"}, done.stderr

@@ -242,18 +242,17 @@ class Membership:
         if plan is None or plan.epoch <= self._considered or not self._may_ask(plan):
             return False
         self._asked[1].append(self.generation)
-        return True
+        # Older drivers publish plans that move nothing, and a rebalance would only interrupt the group. Clients look
+        # often, so a plan is walked only now, once in a generation.
+        return any(member.base != member.target for member in plan.members.values())
 
     def _may_ask(self, plan: ControlRecord) -> bool:
-        # Older drivers publish plans that move nothing, and a rebalance would only interrupt the group.
-        if all(member.base == member.target for member in plan.members.values()):
-            return False
         if self._asked[0] != plan.epoch:
             self._asked = (plan.epoch, [])
         asked = self._asked[1]
         if self.generation in (NO_GENERATION, *asked) or len(asked) >= _MOST_REJOINS:
             return False
-        is_for_members = self._leads == frozenset(plan.members) and self.generation > plan.base_generation
+        is_for_members = self.generation > plan.base_generation and self._leads == plan.members.keys()
         return is_for_members or self.generation == plan.base_generation
 
 

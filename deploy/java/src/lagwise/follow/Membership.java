@@ -136,14 +136,12 @@ final class Membership {
     Optional<ControlRecord> planToRejoinFor(long nowMs) {
         Optional<ControlRecord> plan = control.newest(nowMs).plan().filter(one -> one.epoch() > considered && mayAsk(one));
         plan.ifPresent(one -> askedIn.add(generation));
-        return plan;
+        // Older drivers publish plans that move nothing, and a rebalance for one would stop the group for nothing. Every
+        // poll asks, so a plan is walked only now, once in a generation.
+        return plan.filter(one -> !one.members().values().stream().allMatch(ControlRecord.Member::keepsAll));
     }
 
     private boolean mayAsk(ControlRecord plan) {
-        // Older drivers publish plans that move nothing, and a rebalance for one would stop the group for nothing.
-        if (plan.members().values().stream().allMatch(ControlRecord.Member::keepsAll)) {
-            return false;
-        }
         if (askedEpoch != plan.epoch()) {
             askedEpoch = plan.epoch();
             askedIn.clear();
@@ -152,7 +150,7 @@ final class Membership {
             || askedIn.size() >= MOST_REJOINS) {
             return false;
         }
-        boolean isForMembers = leads.equals(plan.members().keySet()) && generation > plan.baseGeneration();
+        boolean isForMembers = generation > plan.baseGeneration() && leads.equals(plan.members().keySet());
         return isForMembers || generation == plan.baseGeneration();
     }
 

@@ -100,6 +100,32 @@ public final class Checks {
         check(calls.stream().filter("enforceRebalance"::equals).count() == 1, calls);
     }
 
+    public void pollsDoNotWalkAPlanThatIsNotJoinedFor() {
+        int members = 100;
+        int each = 500;
+        for (int moved : new int[] {0, 1}) {
+            StringBuilder byId = new StringBuilder();
+            for (int number = 0; number < members; number++) {
+                String base = number * each + "-" + (number * each + each - 1);
+                // What differs comes last.
+                String target = number == members - 1 ? number * each + "-" + (number * each + each - 1 - moved) : base;
+                byId.append(number == 0 ? "" : ",").append("\"m").append(number).append("\":").append(member(base, target));
+            }
+            ControlState state = new ControlState("local", "g");
+            Membership membership = new Membership(state, false);
+            // A plan that moves something is for an earlier generation.
+            membership.assigned(new Assignment(List.of(PLACE)), GENERATION + moved, "m0", 0);
+            check(state.feed(ControlRecord.encodeKey("local", "g"), plan(byId.toString()), new RecordHeaders())
+                == ControlState.Fed.NEWER, "the plan is read");
+            long begun = System.nanoTime();
+            for (int poll = 0; poll < 1000; poll++) {
+                check(membership.planToRejoinFor(0).isEmpty(), "no rebalance");
+            }
+            long tookMs = (System.nanoTime() - begun) / 1_000_000;
+            check(tookMs < 500, tookMs + " ms, moved " + moved);
+        }
+    }
+
     public void planForAGroupThatTheBrokerAssignsIsNotFollowedAndCounts() {
         for (String protocol : new String[] {"consumer", "share", "classic"}) {
             ControlState state = new ControlState("local", "g");
@@ -320,11 +346,22 @@ public final class Checks {
     }
 
     private static byte[] plan() {
+        return plan("\"m\":" + member("0", null) + ",\"n\":" + member(null, "0"));
+    }
+
+    /** Partitions are ranges of t, null for none. */
+    private static String member(String base, String target) {
+        return "{\"instance\":null,\"client\":\"\",\"host\":\"\",\"base\":" + ofTopic(base) + ",\"target\":" + ofTopic(target) + "}";
+    }
+
+    private static String ofTopic(String ranges) {
+        return ranges == null ? "{}" : "{\"t\":\"" + ranges + "\"}";
+    }
+
+    private static byte[] plan(String members) {
         return ("{\"schema\":1,\"cluster\":\"local\",\"group\":\"g\",\"epoch\":1,\"strategy\":\"s\",\"dry_run\":false,"
             + "\"created_at\":\"2026-01-31T12:00:00Z\",\"valid_until\":\"9999-01-31T12:00:00Z\","
-            + "\"base\":{\"generation\":" + GENERATION + ",\"protocol\":\"lagwise\"},\"members\":{"
-            + "\"m\":{\"instance\":null,\"client\":\"\",\"host\":\"\",\"base\":{\"t\":\"0\"},\"target\":{}},"
-            + "\"n\":{\"instance\":null,\"client\":\"\",\"host\":\"\",\"base\":{},\"target\":{\"t\":\"0\"}}},\"moves\":[],"
+            + "\"base\":{\"generation\":" + GENERATION + ",\"protocol\":\"lagwise\"},\"members\":{" + members + "},\"moves\":[],"
             + "\"why\":{\"drain_s_before\":null,\"drain_s_after\":1,\"drain_s_bound\":1.5,\"lag\":0}}")
             .getBytes(StandardCharsets.UTF_8);
     }
