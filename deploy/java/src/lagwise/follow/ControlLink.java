@@ -20,6 +20,10 @@ final class ControlLink {
     private static final int MOST_ACKS = 100;
     /** A reader that may describe the topic, but not read it, hears so from its first fetch; opening works. */
     private static final long SURE_AFTER_NS = 2_000_000_000L;
+    /** A reader that has metadata waits in silence for brokers that are away; those that are there answer twice a second. */
+    private static final long SILENT_AFTER_NS = 10_000_000_000L;
+    /** To count answers is to go through all metrics of the client. */
+    private static final long COUNT_EVERY_NS = 1_000_000_000L;
 
     private final FollowConfig config;
     private final ControlState state;
@@ -95,12 +99,7 @@ final class ControlLink {
                     reader.open();
                     read(reader, writer);
                 } catch (RuntimeException error) {
-                    if (!isAway) {
-                        LOG.warn("Control topic {} cannot be read ({}): group {} is assigned by Kafka's sticky once its "
-                            + "plan is over, and consuming goes on; it is tried again until it can",
-                            config.controlTopic(), error.toString(), config.group());
-                    }
-                    isAway = true;
+                    noteAway(error.toString());
                     pause(writer, pauseMs);
                     pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
                 }
@@ -111,17 +110,41 @@ final class ControlLink {
     }
 
     private void read(ControlReader reader, AckWriter writer) {
+        long answers = reader.answers();
         long openedNs = System.nanoTime();
+        long answeredNs = openedNs;
+        long countedNs = openedNs;
         while (!isClosed) {
             reader.poll();
             send(writer);
-            if (isAway && System.nanoTime() - openedNs >= SURE_AFTER_NS) {
+            long nowNs = System.nanoTime();
+            if (nowNs - countedNs < COUNT_EVERY_NS) {
+                continue;
+            }
+            countedNs = nowNs;
+            long answered = reader.answers();
+            if (answered > answers) {
+                answers = answered;
+                answeredNs = nowNs;
+            }
+            if (nowNs - answeredNs >= SILENT_AFTER_NS) {
+                noteAway("its brokers do not answer");
+                openedNs = nowNs;
+            } else if (isAway && answeredNs - openedNs >= SURE_AFTER_NS) {
                 LOG.info("Control topic {} is there again: group {} follows", config.controlTopic(), config.group());
                 isAway = false;
                 pauseMs = FIRST_PAUSE_MS;
             }
         }
         send(writer);
+    }
+
+    private void noteAway(String why) {
+        if (!isAway) {
+            LOG.warn("Control topic {} cannot be read ({}): group {} is assigned by Kafka's sticky once its plan is over, "
+                + "and consuming goes on; it is tried again until it can", config.controlTopic(), why, config.group());
+        }
+        isAway = true;
     }
 
     /** Sends acknowledgements while nothing can be read. */
