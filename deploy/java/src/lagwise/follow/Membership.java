@@ -10,6 +10,7 @@ import java.util.Optional;
 import java.util.Set;
 
 import lagwise.control.ControlRecord;
+import lagwise.control.Instants;
 
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
 import org.apache.kafka.common.TopicPartition;
@@ -70,10 +71,12 @@ final class Membership {
         ControlState.Newest newest = control.newest(nowMs);
         long epoch = newest.epoch();
         Optional<ControlRecord> plan = newest.plan();
+        Optional<String> late = newest.over().flatMap(over -> whyLate(over, group, nowMs));
         Leader.Decision decision = Leader.decide(group, plan, fallback);
-        said.of(decision);
+        String why = late.orElse(decision.why());
+        said.of(decision.planEpoch(), why);
         led = Set.copyOf(group.members().keySet());
-        boolean isRefused = plan.isPresent() && decision.planEpoch().isEmpty();
+        boolean isRefused = late.isPresent() || (plan.isPresent() && decision.planEpoch().isEmpty());
         Map<String, List<TopicPartition>> placed = group.byMember(decision.step());
         Map<String, List<TopicPartition>> target = group.byMember(decision.target());
         Map<String, Assignment> answers = new HashMap<>();
@@ -81,7 +84,7 @@ final class Membership {
             boolean isThere = decision.planEpoch().isPresent()
                 && new HashSet<>(partitions).equals(new HashSet<>(target.get(id)));
             AssignmentData data = isRefused
-                ? new AssignmentData(epoch, AssignmentData.Outcome.REFUSED, shortened(decision.why()))
+                ? new AssignmentData(epoch, AssignmentData.Outcome.REFUSED, shortened(why))
                 : new AssignmentData(epoch,
                     isThere ? AssignmentData.Outcome.APPLIED : AssignmentData.Outcome.SILENT, "");
             answers.put(id, new Assignment(partitions, data.encode()));
@@ -89,9 +92,23 @@ final class Membership {
         return answers;
     }
 
-    /** Hears what the leader decided. */
+    /**
+     * Why the leader refuses a plan that is over by its clock; nothing if no member has rejoined for it. They then come
+     * from the generation that it was made for. Without an answer, each plan would cost the group a rebalance, and the
+     * job would not learn why.
+     */
+    private static Optional<String> whyLate(ControlRecord over, GroupView group, long nowMs) {
+        boolean isJoinedFor = group.newestGeneration() == over.baseGeneration()
+            && group.members().keySet().equals(over.members().keySet()) && group.newestEpoch() == over.epoch();
+        return isJoinedFor
+            ? Optional.of("plan " + over.epoch() + " is over by the leader's clock (" + Instants.format(nowMs)
+                + ", valid until " + Instants.format(over.validUntilMs()) + ")")
+            : Optional.empty();
+    }
+
+    /** Hears by which plan the leader assigned, if by one, and why. */
     interface Said {
-        void of(Leader.Decision decision);
+        void of(Optional<Long> planEpoch, String why);
     }
 
     /** Takes in the leader's answer; gives what to acknowledge, once in a generation. */
