@@ -11,6 +11,7 @@ import enum
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 from assignor.errors import DecodeError
 from assignor.protocol import control
@@ -34,6 +35,17 @@ class Fed(enum.Enum):
     OLD = "an epoch that is not newer"
     OTHER = "another group"
     DAMAGED = "damaged"
+
+
+class Newest(NamedTuple):
+    """What is newest at some time."""
+
+    epoch: int
+    """Largest epoch seen."""
+    plan: ControlRecord | None
+    """The plan to follow; None for none."""
+    over: ControlRecord | None
+    """The plan that was to be followed until its time was over; None for none."""
 
 
 class ControlState:
@@ -75,17 +87,17 @@ class ControlState:
 
     def plan(self, now_ms: int) -> ControlRecord | None:
         """The plan to follow at that time, in ms since 1970; None for none."""
-        return self.newest(now_ms)[1]
+        return self.newest(now_ms).plan
 
-    def newest(self, now_ms: int) -> tuple[int, ControlRecord | None]:
-        """Largest epoch seen, and the plan to follow at that time, in ms since 1970; None for none."""
+    def newest(self, now_ms: int) -> Newest:
+        """Largest epoch seen, and the plan that goes with it at that time, in ms since 1970."""
         epoch, newest = self._seen
-        if newest is None or newest.dry_run or now_ms >= newest.valid_until_ms:
-            return epoch, None
-        if newest.group_protocol != "classic":
-            # Only members that use the classic protocol ask.
-            return epoch, None
-        return epoch, newest
+        # Only members that use the classic protocol ask.
+        if newest is None or newest.dry_run or newest.group_protocol != "classic":
+            return Newest(epoch, None, None)
+        if now_ms >= newest.valid_until_ms:
+            return Newest(epoch, None, newest)
+        return Newest(epoch, newest, None)
 
     def _take(self, record: ControlRecord) -> Fed:
         if (record.cluster, record.group) != (self.cluster, self.group):

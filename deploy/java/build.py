@@ -103,10 +103,13 @@ def build(product: Product, target: Path, *more: Path) -> None:
     Raises:
         MissingDependencyError: No JDK, or Kafka's jars could not be fetched; the message says what to do.
         CalledProcessError: A source does not compile; the compiler has said where.
+        OSError: The jar cannot be written; one that was there is as it was.
     """
     javac = find_tool("javac")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as classes:
+    # Beside the target, so that the jar takes its place at once, and a jar that is there stays if anything fails.
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        classes, made = Path(scratch, "classes"), Path(scratch, target.name)
         folders = (SOURCES / SHARED, SOURCES / product.package, *more)
         sources = sorted(str(source) for folder in folders for source in folder.rglob("*.java"))
         options = (
@@ -118,15 +121,16 @@ def build(product: Product, target: Path, *more: Path) -> None:
             "-cp",
             _class_path(product),
             "-d",
-            classes,
+            str(classes),
         )
         subprocess.run([javac, *options, *sources], check=True)
-        with zipfile.ZipFile(target, "w") as jar:
-            for name, content in (*_meta(product), *_files(Path(classes))):
+        with zipfile.ZipFile(made, "w") as jar:
+            for name, content in (*_meta(product), *_files(classes)):
                 # Not compressed, for one release of zlib does not compress as the next does.
                 entry = zipfile.ZipInfo(name, _EPOCH)
                 entry.external_attr = _FILE_MODE
                 jar.writestr(entry, content)
+        made.replace(target)
 
 
 def _meta(product: Product) -> Iterator[tuple[str, bytes]]:
@@ -193,15 +197,20 @@ def main() -> int:
     target, *more = map(Path, arguments or [ROOT / "build" / f"{product.title}.jar"])
     try:
         build(product, target, *more)
+        _say(f"wrote {target}")
+        if not more:
+            target.with_suffix(".pom").write_text(pom(product), encoding="utf-8")
+            _say(f"wrote {target.with_suffix('.pom')}")
     except MissingDependencyError as error:
         _say(str(error))
         return 1
     except subprocess.CalledProcessError as error:
         return error.returncode
-    _say(f"wrote {target}")
-    if not more:
-        target.with_suffix(".pom").write_text(pom(product), encoding="utf-8")
-        _say(f"wrote {target.with_suffix('.pom')}")
+    except OSError as error:
+        _say(
+            f"{target} cannot be written: {error.strerror or error}; name another file, or make room for this one"
+        )
+        return 1
     return 0
 
 

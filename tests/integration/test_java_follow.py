@@ -7,7 +7,8 @@ import pytest
 from confluent_kafka.admin import AclOperation, ResourceType
 
 from assignor.protocol.acks import Applied, Refused
-from tests.support.brokers.broker import admin_client, create_topics, produce
+from tests.support.brokers.broker import OFFSETS_TOPIC, admin_client, create_topics, produce
+from tests.support.brokers.cluster import create_replicated_topics, proxied_cluster
 from tests.support.brokers.secured import Secured
 from tests.support.followers.group_members import Members, PartitionKey
 from tests.support.followers.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
@@ -156,6 +157,32 @@ def test_group_is_assigned_by_kafkas_sticky_while_there_is_no_control_topic(
     assert Counter(map(len, owned.values())) == {2: 3}
     told(host, setup, "cannot be read", 6)
     assert none_failed(members)
+
+
+def test_member_notices_that_the_leader_of_its_control_topic_is_silent(host: JavaHost) -> None:
+    with proxied_cluster(2) as made, Members() as members:
+        internal = made.cluster.internal_servers
+        setup = PluginSetup(bootstrap=made.cluster.bootstrap_servers, name="java-silent")
+        # All but the plans is on the other broker.
+        create_replicated_topics(internal, {OFFSETS_TOPIC: 4 * [[1]]}, cleanup_policy="compact")
+        create_replicated_topics(
+            internal, {setup.name: PARTITIONS * [[1]], setup.control: [[2]], setup.acks: [[1]]}
+        )
+        for _ in range(2):
+            members.add(java_member(host, setup, EAGER))
+        members.settled(setup.places)
+        apply(setup, members)
+
+        made.proxies[2].black_hole()
+        told(host, setup, "cannot be read (its brokers do not answer)", 2)
+        produce(internal, setup.name, dict.fromkeys(range(PARTITIONS), RECORDS))
+        wait_until(lambda: all_read(members, RECORDS), what="all records")
+        made.proxies[2].forward()
+        told(host, setup, "is there again", 2)
+        apply(setup, members, epoch=2)
+
+    assert none_failed(members)
+    assert times_told(host, setup, "cannot be read") == 2
 
 
 def test_member_reads_plans_as_the_user_that_its_consumer_is_as_soon_as_it_may(

@@ -18,10 +18,10 @@ BUILD = ROOT / "deploy/java/build.py"
 OLDEST = VERSIONS[0]
 
 
-def built(folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """What the build says, by an interpreter that has no packages, as where nothing was set up."""
+def built(folder: Path, *limit: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """What the build says, by an interpreter that has no packages, as where nothing was set up; a limit runs it."""
     return subprocess.run(
-        [sys.executable, "-S", str(BUILD), str(folder / f"lagwise-follow-{version('lagwise')}.jar")],
+        [*limit, sys.executable, "-S", str(BUILD), str(folder / f"lagwise-follow-{version('lagwise')}.jar")],
         check=False,
         capture_output=True,
         text=True,
@@ -95,6 +95,30 @@ def test_without_kafka_clients_the_build_says_what_to_do(tmp_path: Path) -> None
     assert done.returncode == 1
     assert "set KAFKA_CLIENTS to a class path" in done.stderr
     assert list(tmp_path.glob("*.jar")) == []
+
+
+def test_jar_that_cannot_be_written_leaves_the_old_one_and_says_so(tmp_path: Path, class_path: str) -> None:
+    jar = tmp_path / f"lagwise-follow-{version('lagwise')}.jar"
+    jar.write_text("the old one")
+
+    # Room for each class, and not for all of them; a full disk ends a write like this.
+    done = built(tmp_path, "prlimit", "--fsize=65536", KAFKA_CLIENTS=class_path)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{jar} cannot be written: File too large; name another file")
+    assert [file.name for file in tmp_path.iterdir()] == [jar.name]
+    assert jar.read_text() == "the old one"
+
+
+def test_jar_whose_folder_is_a_file_says_so(tmp_path: Path, class_path: str) -> None:
+    folder = tmp_path / "build"
+    folder.write_text("")
+
+    done = built(folder, KAFKA_CLIENTS=class_path)
+
+    assert done.returncode == 1
+    assert "cannot be written: File exists; name another file" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("page", ["following-java.md", "conformance.md"])

@@ -80,7 +80,8 @@ def test_java_member_does_as_pythons_does(jar: JavaJar) -> None:
                 fed[expected] += 1
 
     assert decided["the plan fits"] > LIVES // 10
-    assert len(decided) >= 9, decided
+    assert len(decided) >= 10, decided
+    assert any("is over by the leader's clock" in why for why in decided)
     assert min(fed.values()) > LIVES // 100, fed
     assert len(fed) == 5
 
@@ -91,5 +92,5 @@ def test_following_consumer_keeps_what_it_promises(jar: JavaJar, version: str) -
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=60)
 
     checked = dict(line.split(" ", 1) for line in done.stdout.splitlines())
-    assert len(checked) == 13, done.stderr
+    assert len(checked) == 16, done.stderr
     assert set(checked.values()) == {"ok"}, done.stderr

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from assignor.clients.control import ControlState
+from assignor.clients.control import ControlState, Newest
 from assignor.clients.plugin.dialect import Joined, dialect
 from assignor.clients.plugin.lags import Lags
 from assignor.clients.plugin.leading import Led, lead
@@ -26,6 +26,7 @@ from assignor.clients.plugin.user_data import (
 from assignor.errors import AssignorError, UnknownStrategyError
 from assignor.protocol.acks import AnyAck, Applied, Refused, Void
 from assignor.protocol.control import ControlRecord
+from assignor.protocol.instants import format_instant
 from assignor.protocol.kafka.consumer import NO_GENERATION, TopicPartitions
 from assignor.protocol.kafka.sticky import Claims
 from assignor.strategies.catalogue import CATALOGUE, StrategyFacts, facts_of
@@ -133,11 +134,15 @@ class Membership:
         control = self._control
         if control is None:
             return None
-        claimed = max((self._dialect.hear(member).plan_epoch for member in members), default=NO_EPOCH)
+        claimed = self._newest_epoch(members)
         if claimed <= control.epoch or claimed == self._awaited:
             return None
         self._awaited = claimed
         return claimed
+
+    def _newest_epoch(self, members: Sequence[Joined]) -> int:
+        """Newest epoch of a plan that any member has read."""
+        return max((self._dialect.hear(member).plan_epoch for member in members), default=NO_EPOCH)
 
     def lead(
         self,
@@ -159,7 +164,7 @@ class Membership:
             CannotLeadError: numpy cannot be imported.
         """
         control = self._control
-        considered, plan = (NO_EPOCH, None) if control is None else control.newest(now_ms)
+        considered, plan, over = Newest(NO_EPOCH, None, None) if control is None else control.newest(now_ms)
         led = lead(
             counts=counts,
             members=members,
@@ -168,20 +173,36 @@ class Membership:
             dialect=self._dialect,
             lags=lags,
         )
+        self._led = frozenset(member.member_id for member in members)
+        late = None if over is None else self._why_late(over, led, members, now_ms)
+        why = late or led.why
         log.info(
             "assigned a group by %s: %s",
             "its strategy" if led.plan_epoch is None else f"the plan of epoch {led.plan_epoch}",
-            led.why,
-            extra={"why": led.why, "plan_epoch": led.plan_epoch},
+            why,
+            extra={"why": why, "plan_epoch": led.plan_epoch},
         )
         # KIP-315: one above all epochs received.
         joined = max(led.generation, NO_EPOCH) + 1
         epoch = joined if self._strategy.joins else considered
-        self._led = frozenset(member.member_id for member in members)
         if not self._dialect.answers:
             return {member_id: (partitions, None) for member_id, partitions in led.placed.items()}
-        user_data = _user_data(led, epoch, refused=plan is not None and led.plan_epoch is None)
+        is_refused = late is not None or (plan is not None and led.plan_epoch is None)
+        user_data = _user_data(led, epoch, refusal=why if is_refused else None)
         return {member_id: (partitions, user_data[member_id]) for member_id, partitions in led.placed.items()}
+
+    def _why_late(self, over: ControlRecord, led: Led, members: Sequence[Joined], now_ms: int) -> str | None:
+        """Why the leader refuses a plan that is over by its clock; None if no member has rejoined for it.
+
+        They then come from the generation that it was made for. Without an answer, each plan would cost the group a
+        rebalance, and the job would not learn why.
+        """
+        if led.generation != over.base_generation or self._led != over.members.keys():
+            return None
+        if self._newest_epoch(members) != over.epoch:
+            return None
+        now, end = format_instant(now_ms), format_instant(over.valid_until_ms)
+        return f"plan {over.epoch} is over by the leader's clock ({now}, valid until {end})"
 
     def assigned(
         self,
@@ -242,25 +263,24 @@ class Membership:
         if plan is None or plan.epoch <= self._considered or not self._may_ask(plan):
             return False
         self._asked[1].append(self.generation)
-        return True
+        # Older drivers publish plans that move nothing, and a rebalance would only interrupt the group. Clients look
+        # often, so a plan is walked only now, once in a generation.
+        return any(member.base != member.target for member in plan.members.values())
 
     def _may_ask(self, plan: ControlRecord) -> bool:
-        # Older drivers publish plans that move nothing, and a rebalance would only interrupt the group.
-        if all(member.base == member.target for member in plan.members.values()):
-            return False
         if self._asked[0] != plan.epoch:
             self._asked = (plan.epoch, [])
         asked = self._asked[1]
         if self.generation in (NO_GENERATION, *asked) or len(asked) >= _MOST_REJOINS:
             return False
-        is_for_members = self._leads == frozenset(plan.members) and self.generation > plan.base_generation
+        is_for_members = self.generation > plan.base_generation and self._leads == plan.members.keys()
         return is_for_members or self.generation == plan.base_generation
 
 
-def _user_data(led: Led, epoch: int, *, refused: bool) -> dict[str, bytes]:
+def _user_data(led: Led, epoch: int, *, refusal: str | None) -> dict[str, bytes]:
     """User data of every member's assignment."""
-    if refused:
-        answer = AssignmentData(epoch=epoch, outcome=Outcome.REFUSED, why=led.why[:_LONGEST_WHY])
+    if refusal is not None:
+        answer = AssignmentData(epoch=epoch, outcome=Outcome.REFUSED, why=refusal[:_LONGEST_WHY])
         return dict.fromkeys(led.placed, encode_assignment_data(answer))
     silent = encode_assignment_data(AssignmentData(epoch=epoch))
     applied = encode_assignment_data(AssignmentData(epoch=epoch, outcome=Outcome.APPLIED))

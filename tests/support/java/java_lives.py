@@ -15,6 +15,7 @@ from assignor.clients.plugin.user_data import (
     AssignmentData,
     Outcome,
     SubscriptionData,
+    assignment_data_of,
     decode_subscription_data,
     encode_assignment_data,
     encode_subscription_data,
@@ -268,9 +269,10 @@ class PythonMember:
             plan=self._control.plan(NOW_MS),
         )
         answers = self._membership.lead(counts=counts, members=members, now_ms=NOW_MS)
+        told = {assignment_data_of(data).why for _, data in answers.values()} - {""}
         return {
             "epoch": decision.plan_epoch,
-            "why": decision.why,
+            "why": told.pop() if told else decision.why,
             "placed": {n: {t: list(p) for t, p in placed.items()} for n, (placed, _) in answers.items()},
             "user_data": {name: data.hex() for name, (_, data) in answers.items()},
         }

@@ -48,7 +48,7 @@ def test_plan_for_another_protocol_is_followed_by_no_member_and_replaces_the_one
     other = replace(PLAN, epoch=6, group_protocol=protocol)
 
     assert informed.feed(KEY, control.encode(other)) is Fed.NEWER
-    assert informed.newest(0) == (6, None)
+    assert informed.newest(0) == (6, None, None)
 
 
 def test_record_of_another_group_or_cluster_is_ignored(informed: ControlState) -> None:
@@ -126,8 +126,8 @@ def test_record_under_any_other_key_is_not_decoded(
 
 
 def test_epoch_and_plan_are_asked_for_together(informed: ControlState) -> None:
-    assert informed.newest(999) == (5, PLAN)
-    assert informed.newest(1000) == (5, None)
+    assert informed.newest(999) == (5, PLAN, None)
+    assert informed.newest(1000) == (5, None, PLAN)
 
 
 OWNED = {("t", 0), ("t", 1)}

@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
  * The thread that reads plans and writes acknowledgements, next to the one that polls the consumer. Nothing that happens
  * to it reaches the consumer: it logs trouble once, tries again for ever, and is a daemon.
  */
-final class ControlLink implements AutoCloseable {
+final class ControlLink {
     private static final Logger LOG = LoggerFactory.getLogger(ControlLink.class);
     private static final long FIRST_PAUSE_MS = 500;
     private static final long LONGEST_PAUSE_MS = 15_000;
@@ -20,6 +20,10 @@ final class ControlLink implements AutoCloseable {
     private static final int MOST_ACKS = 100;
     /** A reader that may describe the topic, but not read it, hears so from its first fetch; opening works. */
     private static final long SURE_AFTER_NS = 2_000_000_000L;
+    /** A reader that has metadata waits in silence for brokers that are away; those that are there answer twice a second. */
+    private static final long SILENT_AFTER_NS = 10_000_000_000L;
+    /** To count answers is to go through all metrics of the client. */
+    private static final long COUNT_EVERY_NS = 1_000_000_000L;
 
     private final FollowConfig config;
     private final ControlState state;
@@ -72,14 +76,15 @@ final class ControlLink implements AutoCloseable {
         return thread;
     }
 
-    /** Sends what is to be acknowledged, and ends the thread. */
-    @Override
-    public void close() {
+    /** Sends what is to be acknowledged, and ends the thread; one that takes longer ends by itself. */
+    void close(long atMostMs) {
         stop();
         Thread running = running();
+        long waitMs = Math.min(atMostMs, CLOSE_WITHIN_MS);
         try {
-            if (running != null) {
-                running.join(CLOSE_WITHIN_MS);
+            // To join for 0 ms is to wait for ever.
+            if (running != null && waitMs > 0) {
+                running.join(waitMs);
             }
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
@@ -94,12 +99,7 @@ final class ControlLink implements AutoCloseable {
                     reader.open();
                     read(reader, writer);
                 } catch (RuntimeException error) {
-                    if (!isAway) {
-                        LOG.warn("Control topic {} cannot be read ({}): group {} is assigned by Kafka's sticky once its "
-                            + "plan is over, and consuming goes on; it is tried again until it can",
-                            config.controlTopic(), error.toString(), config.group());
-                    }
-                    isAway = true;
+                    noteAway(error.toString());
                     pause(writer, pauseMs);
                     pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
                 }
@@ -110,17 +110,41 @@ final class ControlLink implements AutoCloseable {
     }
 
     private void read(ControlReader reader, AckWriter writer) {
+        long answers = reader.answers();
         long openedNs = System.nanoTime();
+        long answeredNs = openedNs;
+        long countedNs = openedNs;
         while (!isClosed) {
             reader.poll();
             send(writer);
-            if (isAway && System.nanoTime() - openedNs >= SURE_AFTER_NS) {
+            long nowNs = System.nanoTime();
+            if (nowNs - countedNs < COUNT_EVERY_NS) {
+                continue;
+            }
+            countedNs = nowNs;
+            long answered = reader.answers();
+            if (answered > answers) {
+                answers = answered;
+                answeredNs = nowNs;
+            }
+            if (nowNs - answeredNs >= SILENT_AFTER_NS) {
+                noteAway("its brokers do not answer");
+                openedNs = nowNs;
+            } else if (isAway && answeredNs - openedNs >= SURE_AFTER_NS) {
                 LOG.info("Control topic {} is there again: group {} follows", config.controlTopic(), config.group());
                 isAway = false;
                 pauseMs = FIRST_PAUSE_MS;
             }
         }
         send(writer);
+    }
+
+    private void noteAway(String why) {
+        if (!isAway) {
+            LOG.warn("Control topic {} cannot be read ({}): group {} is assigned by Kafka's sticky once its plan is over, "
+                + "and consuming goes on; it is tried again until it can", config.controlTopic(), why, config.group());
+        }
+        isAway = true;
     }
 
     /** Sends acknowledgements while nothing can be read. */

@@ -56,15 +56,20 @@ final class ControlState {
         return epoch;
     }
 
-    /** Largest epoch seen, and the plan to follow at that time, in ms since 1970. */
+    /** Largest epoch seen, and the plan that goes with it at that time, in ms since 1970. */
     synchronized Newest newest(long nowMs) {
-        boolean isOver = newest == null || newest.dryRun() || !newest.isForClassicGroup()
-            || nowMs >= newest.validUntilMs();
-        return new Newest(epoch, isOver ? Optional.empty() : Optional.of(newest));
+        Optional<ControlRecord> plan = Optional.ofNullable(newest).filter(one -> !one.dryRun() && one.isForClassicGroup());
+        return new Newest(epoch, plan.filter(one -> nowMs < one.validUntilMs()),
+            plan.filter(one -> nowMs >= one.validUntilMs()));
     }
 
-    /** An epoch, and the plan that goes with it. */
-    record Newest(long epoch, Optional<ControlRecord> plan) {
+    /**
+     * What is newest at some time.
+     *
+     * @param plan the plan to follow
+     * @param over the plan that was to be followed until its time was over
+     */
+    record Newest(long epoch, Optional<ControlRecord> plan, Optional<ControlRecord> over) {
     }
 
     /** Waits until a record of that epoch was seen, or the time is over. */

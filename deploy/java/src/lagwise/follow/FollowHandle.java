@@ -28,7 +28,7 @@ final class FollowHandle {
         membership.lost();
     }
 
-    void close() {
-        link.close();
+    void close(long atMostMs) {
+        link.close(atMostMs);
     }
 }

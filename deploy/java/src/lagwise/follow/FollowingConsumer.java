@@ -124,7 +124,8 @@ public final class FollowingConsumer implements InvocationHandler {
             rejoinIfWanted();
             long leftNs = wantedNs - (System.nanoTime() - begun);
             ConsumerRecords<?, ?> records = consumer.poll(timeout.isNegative() ? timeout : slice(leftNs));
-            if (!records.isEmpty() || leftNs <= SLICE_NS) {
+            // One that is empty, and not this one, says that the position has moved on, past markers of transactions (KIP-1094).
+            if (records != ConsumerRecords.empty() || leftNs <= SLICE_NS) {
                 return records;
             }
         }
@@ -169,16 +170,19 @@ public final class FollowingConsumer implements InvocationHandler {
     }
 
     private Object close(Method method, Object[] arguments) throws Throwable {
+        long begun = System.nanoTime();
         boolean isClosed = true;
         try {
             return call(method, arguments);
-        } catch (ConcurrentModificationException error) {
-            // Refused, since another thread uses the consumer, which goes on.
+        } catch (ConcurrentModificationException | IllegalArgumentException error) {
+            // Refused, since another thread uses the consumer, or the time is negative: the consumer goes on.
             isClosed = false;
             throw error;
         } finally {
             if (isClosed) {
-                handle.close();
+                long allowedNs = arguments != null && arguments[0] instanceof Duration timeout
+                    ? nanoseconds(timeout) : Long.MAX_VALUE;
+                handle.close(Math.max(0, allowedNs - (System.nanoTime() - begun)) / 1_000_000);
             }
         }
     }

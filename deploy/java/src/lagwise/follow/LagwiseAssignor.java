@@ -4,6 +4,7 @@ import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
@@ -87,8 +88,7 @@ public class LagwiseAssignor implements ConsumerPartitionAssignor, Configurable 
             .ifPresent(link::acknowledge);
     }
 
-    private static void say(Leader.Decision decision) {
-        LOG.info("Assigned the group (plan epoch {}): {}",
-            decision.planEpoch().map(String::valueOf).orElse("none"), decision.why());
+    private static void say(Optional<Long> planEpoch, String why) {
+        LOG.info("Assigned the group (plan epoch {}): {}", planEpoch.map(String::valueOf).orElse("none"), why);
     }
 }

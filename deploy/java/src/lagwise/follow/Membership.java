@@ -10,6 +10,7 @@ import java.util.Optional;
 import java.util.Set;
 
 import lagwise.control.ControlRecord;
+import lagwise.control.Instants;
 
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
 import org.apache.kafka.common.TopicPartition;
@@ -70,10 +71,12 @@ final class Membership {
         ControlState.Newest newest = control.newest(nowMs);
         long epoch = newest.epoch();
         Optional<ControlRecord> plan = newest.plan();
+        Optional<String> late = newest.over().flatMap(over -> whyLate(over, group, nowMs));
         Leader.Decision decision = Leader.decide(group, plan, fallback);
-        said.of(decision);
+        String why = late.orElse(decision.why());
+        said.of(decision.planEpoch(), why);
         led = Set.copyOf(group.members().keySet());
-        boolean isRefused = plan.isPresent() && decision.planEpoch().isEmpty();
+        boolean isRefused = late.isPresent() || (plan.isPresent() && decision.planEpoch().isEmpty());
         Map<String, List<TopicPartition>> placed = group.byMember(decision.step());
         Map<String, List<TopicPartition>> target = group.byMember(decision.target());
         Map<String, Assignment> answers = new HashMap<>();
@@ -81,7 +84,7 @@ final class Membership {
             boolean isThere = decision.planEpoch().isPresent()
                 && new HashSet<>(partitions).equals(new HashSet<>(target.get(id)));
             AssignmentData data = isRefused
-                ? new AssignmentData(epoch, AssignmentData.Outcome.REFUSED, shortened(decision.why()))
+                ? new AssignmentData(epoch, AssignmentData.Outcome.REFUSED, shortened(why))
                 : new AssignmentData(epoch,
                     isThere ? AssignmentData.Outcome.APPLIED : AssignmentData.Outcome.SILENT, "");
             answers.put(id, new Assignment(partitions, data.encode()));
@@ -89,9 +92,23 @@ final class Membership {
         return answers;
     }
 
-    /** Hears what the leader decided. */
+    /**
+     * Why the leader refuses a plan that is over by its clock; nothing if no member has rejoined for it. They then come
+     * from the generation that it was made for. Without an answer, each plan would cost the group a rebalance, and the
+     * job would not learn why.
+     */
+    private static Optional<String> whyLate(ControlRecord over, GroupView group, long nowMs) {
+        boolean isJoinedFor = group.newestGeneration() == over.baseGeneration()
+            && group.members().keySet().equals(over.members().keySet()) && group.newestEpoch() == over.epoch();
+        return isJoinedFor
+            ? Optional.of("plan " + over.epoch() + " is over by the leader's clock (" + Instants.format(nowMs)
+                + ", valid until " + Instants.format(over.validUntilMs()) + ")")
+            : Optional.empty();
+    }
+
+    /** Hears by which plan the leader assigned, if by one, and why. */
     interface Said {
-        void of(Leader.Decision decision);
+        void of(Optional<Long> planEpoch, String why);
     }
 
     /** Takes in the leader's answer; gives what to acknowledge, once in a generation. */
@@ -136,14 +153,12 @@ final class Membership {
     Optional<ControlRecord> planToRejoinFor(long nowMs) {
         Optional<ControlRecord> plan = control.newest(nowMs).plan().filter(one -> one.epoch() > considered && mayAsk(one));
         plan.ifPresent(one -> askedIn.add(generation));
-        return plan;
+        // Older drivers publish plans that move nothing, and a rebalance for one would stop the group for nothing. Every
+        // poll asks, so a plan is walked only now, once in a generation.
+        return plan.filter(one -> !one.members().values().stream().allMatch(ControlRecord.Member::keepsAll));
     }
 
     private boolean mayAsk(ControlRecord plan) {
-        // Older drivers publish plans that move nothing, and a rebalance for one would stop the group for nothing.
-        if (plan.members().values().stream().allMatch(ControlRecord.Member::keepsAll)) {
-            return false;
-        }
         if (askedEpoch != plan.epoch()) {
             askedEpoch = plan.epoch();
             askedIn.clear();
@@ -152,7 +167,7 @@ final class Membership {
             || askedIn.size() >= MOST_REJOINS) {
             return false;
         }
-        boolean isForMembers = leads.equals(plan.members().keySet()) && generation > plan.baseGeneration();
+        boolean isForMembers = generation > plan.baseGeneration() && leads.equals(plan.members().keySet());
         return isForMembers || generation == plan.baseGeneration();
     }
 

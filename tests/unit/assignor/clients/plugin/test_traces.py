@@ -62,6 +62,7 @@ def test_traces_have_every_outcome_and_every_acknowledgement() -> None:
         "gives to a member that does not read it",
         "meets two claims of one generation",
         "is neither from nor for the owner",
+        "is over by the leader's clock",
     ],
 )
 def test_traces_have_every_reason_to_refuse(reason: str) -> None:

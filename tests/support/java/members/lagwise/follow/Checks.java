@@ -1,9 +1,12 @@
 package lagwise.follow;
 
+import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -41,6 +44,7 @@ public final class Checks {
     private LagwiseAssignor assignor;
     private ConsumerRebalanceListener given;
     private int emptyPolls;
+    private boolean isPastMarkers;
     private boolean isUsedElsewhere;
 
     public static void main(String[] arguments) throws ReflectiveOperationException {
@@ -62,6 +66,13 @@ public final class Checks {
         emptyPolls = 3;
         check(!following().poll(Duration.ofSeconds(Long.MAX_VALUE)).isEmpty(), "records");
         check(calls.stream().filter("poll"::equals).count() == 4, calls);
+    }
+
+    public void pollReturnsWhenThePositionMovesOnWithoutRecords() {
+        isPastMarkers = true;
+        Consumer<byte[], byte[]> following = following();
+        check(following.poll(Duration.ofSeconds(Long.MAX_VALUE)).isEmpty(), "nothing");
+        check(calls.stream().filter("poll"::equals).count() == 1, calls);
     }
 
     public void pollWithoutRecordsEndsInTime() {
@@ -87,6 +98,32 @@ public final class Checks {
         following.poll(Duration.ZERO);
         following.poll(Duration.ZERO);
         check(calls.stream().filter("enforceRebalance"::equals).count() == 1, calls);
+    }
+
+    public void pollsDoNotWalkAPlanThatIsNotJoinedFor() {
+        int members = 100;
+        int each = 500;
+        for (int moved : new int[] {0, 1}) {
+            StringBuilder byId = new StringBuilder();
+            for (int number = 0; number < members; number++) {
+                String base = number * each + "-" + (number * each + each - 1);
+                // What differs comes last.
+                String target = number == members - 1 ? number * each + "-" + (number * each + each - 1 - moved) : base;
+                byId.append(number == 0 ? "" : ",").append("\"m").append(number).append("\":").append(member(base, target));
+            }
+            ControlState state = new ControlState("local", "g");
+            Membership membership = new Membership(state, false);
+            // A plan that moves something is for an earlier generation.
+            membership.assigned(new Assignment(List.of(PLACE)), GENERATION + moved, "m0", 0);
+            check(state.feed(ControlRecord.encodeKey("local", "g"), plan(byId.toString()), new RecordHeaders())
+                == ControlState.Fed.NEWER, "the plan is read");
+            long begun = System.nanoTime();
+            for (int poll = 0; poll < 1000; poll++) {
+                check(membership.planToRejoinFor(0).isEmpty(), "no rebalance");
+            }
+            long tookMs = (System.nanoTime() - begun) / 1_000_000;
+            check(tookMs < 500, tookMs + " ms, moved " + moved);
+        }
     }
 
     public void planForAGroupThatTheBrokerAssignsIsNotFollowedAndCounts() {
@@ -156,6 +193,24 @@ public final class Checks {
         check(!isReading(), "nothing starts it again");
     }
 
+    public void closeTakesNoLongerThanItMay() throws IOException, InterruptedException {
+        try (ServerSocket silent = new ServerSocket(0, 0, InetAddress.getLoopbackAddress())) {
+            config.put("bootstrap.servers", "127.0.0.1:" + silent.getLocalPort());
+            Consumer<byte[], byte[]> following = following();
+            assignor.subscriptionUserData(Set.of("t"));
+            // The thread waits ten seconds for an answer.
+            silent.accept();
+            long begun = System.nanoTime();
+            following.close(Duration.ZERO);
+            long tookMs = (System.nanoTime() - begun) / 1_000_000;
+            check(tookMs < 1000, tookMs);
+            Thread reader = reader().orElseThrow();
+            reader.interrupt();
+            reader.join(5000);
+        }
+        check(!isReading(), "the thread does not start again");
+    }
+
     public void closeThatIsRefusedEndsNothing() {
         Consumer<byte[], byte[]> following = following();
         config.put("bootstrap.servers", "127.0.0.1:1");
@@ -168,6 +223,13 @@ public final class Checks {
             check(isReading(), "a reader of a consumer that another thread polls");
         }
         isUsedElsewhere = false;
+        try {
+            following.close(Duration.ofMillis(-1));
+            throw new AssertionError("nothing was thrown");
+        } catch (IllegalArgumentException error) {
+            assignor.subscriptionUserData(Set.of("t"));
+            check(calls.contains("close") && isReading(), "a reader of a consumer that goes on");
+        }
         following.close();
         check(!isReading(), "no reader");
     }
@@ -251,6 +313,9 @@ public final class Checks {
                         if (isUsedElsewhere) {
                             throw new ConcurrentModificationException();
                         }
+                        if (arguments != null && ((Duration) arguments[0]).isNegative()) {
+                            throw new IllegalArgumentException();
+                        }
                         return null;
                     default:
                         return null;
@@ -264,19 +329,39 @@ public final class Checks {
             Thread.sleep(timeout.toMillis());
             return ConsumerRecords.empty();
         }
+        if (isPastMarkers) {
+            isPastMarkers = false;
+            return new ConsumerRecords<>(Map.of());
+        }
         return new ConsumerRecords<>(Map.of(PLACE, List.of(new ConsumerRecord<>("t", 0, 0, null, null))));
     }
 
     private static boolean isReading() {
-        return Thread.getAllStackTraces().keySet().stream().anyMatch(one -> one.getName().equals("lagwise-follow-g"));
+        return reader().isPresent();
+    }
+
+    private static Optional<Thread> reader() {
+        return Thread.getAllStackTraces().keySet().stream().filter(one -> one.getName().equals("lagwise-follow-g"))
+            .findAny();
     }
 
     private static byte[] plan() {
+        return plan("\"m\":" + member("0", null) + ",\"n\":" + member(null, "0"));
+    }
+
+    /** Partitions are ranges of t, null for none. */
+    private static String member(String base, String target) {
+        return "{\"instance\":null,\"client\":\"\",\"host\":\"\",\"base\":" + ofTopic(base) + ",\"target\":" + ofTopic(target) + "}";
+    }
+
+    private static String ofTopic(String ranges) {
+        return ranges == null ? "{}" : "{\"t\":\"" + ranges + "\"}";
+    }
+
+    private static byte[] plan(String members) {
         return ("{\"schema\":1,\"cluster\":\"local\",\"group\":\"g\",\"epoch\":1,\"strategy\":\"s\",\"dry_run\":false,"
             + "\"created_at\":\"2026-01-31T12:00:00Z\",\"valid_until\":\"9999-01-31T12:00:00Z\","
-            + "\"base\":{\"generation\":" + GENERATION + ",\"protocol\":\"lagwise\"},\"members\":{"
-            + "\"m\":{\"instance\":null,\"client\":\"\",\"host\":\"\",\"base\":{\"t\":\"0\"},\"target\":{}},"
-            + "\"n\":{\"instance\":null,\"client\":\"\",\"host\":\"\",\"base\":{},\"target\":{\"t\":\"0\"}}},\"moves\":[],"
+            + "\"base\":{\"generation\":" + GENERATION + ",\"protocol\":\"lagwise\"},\"members\":{" + members + "},\"moves\":[],"
             + "\"why\":{\"drain_s_before\":null,\"drain_s_after\":1,\"drain_s_bound\":1.5,\"lag\":0}}")
             .getBytes(StandardCharsets.UTF_8);
     }

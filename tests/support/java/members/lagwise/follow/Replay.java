@@ -105,12 +105,13 @@ public final class Replay {
         }
         GroupView group = GroupView.of(joined, counts);
         String awaited = membership.epochToAwait(group).map(String::valueOf).orElse("null");
-        List<Leader.Decision> decided = new ArrayList<>();
+        List<String> said = new ArrayList<>();
         Map<String, Assignment> placed = membership.lead(
-            group, new KafkaSticky(cluster(counts)), event.integer("now", 0), decided::add);
-        Leader.Decision decision = decided.get(0);
-        return "{\"awaits\":" + awaited + ",\"epoch\":" + decision.planEpoch().map(String::valueOf).orElse("null")
-            + ",\"why\":" + Json.quoted(decision.why())
+            group, new KafkaSticky(cluster(counts)), event.integer("now", 0), (epoch, why) -> {
+                said.add(epoch.map(String::valueOf).orElse("null"));
+                said.add(Json.quoted(why));
+            });
+        return "{\"awaits\":" + awaited + ",\"epoch\":" + said.get(0) + ",\"why\":" + said.get(1)
             + ",\"placed\":" + object(placed, assignment -> byTopic(assignment.partitions()))
             + ",\"user_data\":" + object(placed, assignment -> hex(assignment.userData())) + "}";
     }
