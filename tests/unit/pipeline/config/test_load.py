@@ -135,7 +135,23 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
         ),
         (
             "[control]\ntopic = 'plans'\nacks_topics = {'shop-' = 'plans'}",
-            'control: acks_topics."shop-": plans is control.topic as well; choose another for acknowledgements',
+            'control: acks_topics."shop-": plans is control.topic as well; choose another',
+        ),
+        (
+            "[control]\nacks_topic = 'lagwise.commands'",
+            "control: acks_topic: lagwise.commands is control.commands_topic as well; choose another",
+        ),
+        (
+            "[control]\ntopic = 'lw'\ncommands_topic = 'lw'",
+            "control: commands_topic: lw is control.topic as well; choose another",
+        ),
+        (
+            "[control]\nacks_topic = 'lagwise.assignments'",
+            "control: acks_topic: lagwise.assignments is control.topic as well; choose another",
+        ),
+        (
+            "[control]\ncommands_topic = '__consumer_offsets'",
+            "control: commands_topic: __consumer_offsets is an internal topic of Kafka; choose another",
         ),
         (
             "[control.acks_topics]\n'shop-' = '__consumer_offsets'",
@@ -152,6 +168,10 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
         "tenant's topic",
         "commands as a tenant's topic",
         "plans as a tenant's topic",
+        "orders as acknowledgements",
+        "plans as orders",
+        "plans as acknowledgements",
+        "Kafka's own as orders",
         "Kafka's own as a tenant's topic",
     ],
 )
