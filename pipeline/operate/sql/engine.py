@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 
 from pipeline.config.model import Config
 from pipeline.config.object_stores import store_of
-from pipeline.config.secret_values import resolve
 from pipeline.errors import MissingTableError, PipelineError
 from pipeline.local.jars import resolve_for_spark
 from pipeline.local.java import find_java
@@ -78,9 +77,7 @@ class Engine:
         self.names = tuple(_present(tables))
         find_java()
         self._jars = resolve_for_spark(PACKAGES, report=note)
-        self._settings = resolve(
-            {key: value for key, value in config.spark.items() if key.startswith(_TAKEN)}
-        )
+        self._settings = {key: value for key, value in config.spark.items() if key.startswith(_TAKEN)}
         self._scratch = tempfile.mkdtemp(prefix="lagwise-sql-")
         self._log = Path(self._scratch) / "stderr"
         # It writes each failed query to stderr, as JSON.

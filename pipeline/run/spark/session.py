@@ -16,6 +16,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from pipeline.config.places import is_local
+from pipeline.config.secret_values import is_reference, resolve
 from pipeline.errors import MissingDependencyError
 from pipeline.local import class_data
 from pipeline.run.spark import python_of_spark, warm_up
@@ -101,7 +102,7 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
 
     Raises:
         MissingDependencyError: As `start_session`.
-        ConfigError: This host has no Python at the path of the executors' Python.
+        ConfigError: As `start_session`, or this host has no Python at the path of the executors' Python.
     """
     session = start_session(settings, jars=jars)
     python_of_spark.provide(session.sparkContext.pythonExec)
@@ -113,11 +114,12 @@ def start_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
     """Start the session, or take the one that spark-submit has started.
 
     Args:
-        settings: `spark.*` properties of the configuration.
+        settings: `spark.*` properties of the configuration, whose references are resolved here.
         jars: Jar files for the driver's class path; empty under spark-submit, which ships them.
 
     Raises:
         MissingDependencyError: lagwise does not run on this version of Spark.
+        ConfigError: A reference cannot be resolved.
     """
     if _SPARK not in _SPARKS:
         raise MissingDependencyError(
@@ -136,11 +138,22 @@ def start_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
                 (_LOG4J, *DRIVER_JVM, *shared_classes(jars))
             ),
         }
-    for key, value in properties({**own, **settings}, submitted()).items():
+    wanted = properties({**own, **resolve(settings)}, submitted())
+    if not is_submitted():
+        # pyspark would start the JVM with all properties as its arguments, which each user of this host can read.
+        shown = [(key, value) for key, value in wanted.items() if not _is_hidden(key, settings)]
+        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(shown))  # noqa: SLF001 - as below
+    for key, value in wanted.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _is_hidden(key: str, settings: Mapping[str, str]) -> bool:
+    """Whether a property may be secret, and does nothing for the start of the JVM itself."""
+    is_of_jvm = key.startswith("spark.driver.")
+    return not is_of_jvm and (is_reference(settings.get(key, "")) or bool(re.search(_SECRETS, key)))
 
 
 def properties(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
