@@ -97,6 +97,7 @@ def test_one_pod_stops_before_the_next_starts_and_both_containers_share_its_volu
 
     spec = of_kind(found, "Deployment")["spec"]
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    assert containers(found)["driver"]["args"] == ["run"]
     mounts = {
         name: next(mount for mount in one["volumeMounts"] if mount["name"] == "tables")
         for name, one in containers(found).items()
@@ -121,6 +122,16 @@ def test_two_pods_share_a_bucket_without_a_claim(root: str) -> None:
     volumes = of_kind(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
     assert {"name": "tables", "emptyDir": {}} in volumes
     assert "PersistentVolumeClaim" not in {one["kind"] for one in found}
+
+
+@pytest.mark.parametrize("standby", [False, True])
+def test_pod_with_tables_in_a_bucket_does_not_fence_one_that_runs(standby: bool) -> None:
+    found = manifests(
+        with_tables(root="s3://bucket/lagwise", checkpoint="/data/checkpoint") | {"standby": standby}
+    )
+
+    assert of_kind(found, "Deployment")["spec"]["replicas"] == (2 if standby else 1)
+    assert containers(found)["driver"]["args"] == ["run", "--standby"]
 
 
 def test_bucket_without_a_folder_for_the_checkpoint_is_refused() -> None:
