@@ -134,6 +134,24 @@ def test_pod_with_tables_in_a_bucket_does_not_fence_one_that_runs(standby: bool)
     assert containers(found)["driver"]["args"] == ["run", "--standby"]
 
 
+@pytest.mark.parametrize(
+    ("values", "args"),
+    [
+        ({}, ["run", "--take-over"]),
+        (
+            {"standby": True, "persistence": {"accessMode": "ReadWriteMany"}},
+            ["run", "--standby", "--take-over"],
+        ),
+    ],
+)
+def test_driver_publishes_though_other_tables_did_where_it_is_told_to(
+    values: dict[str, Any], args: list[str]
+) -> None:
+    found = manifests(LEAST | {"takeOver": True} | values)
+
+    assert containers(found)["driver"]["args"] == args
+
+
 def test_bucket_without_a_folder_for_the_checkpoint_is_refused() -> None:
     for root in ("s3://bucket/lagwise", "az://container/lagwise"):
         assert "checkpoint" in refusal(with_tables(root=root))

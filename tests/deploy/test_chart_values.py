@@ -29,6 +29,7 @@ def test_without_brokers_nothing_is_rendered() -> None:
     [
         (True, ("standby",)),  # on a volume for one node
         ("yes", ("standby",)),
+        ("once", ("takeOver",)),
         (2, ("replicas",)),
         ("ReadWriteSome", ("persistence", "accessMode")),
         ("20 GB", ("persistence", "size")),
