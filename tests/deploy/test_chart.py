@@ -263,6 +263,16 @@ def test_targets_of_the_monitor_have_the_jobs_that_the_rules_go_by() -> None:
     assert jobs.keys() == ports
 
 
+def test_prometheus_logs_in_to_what_is_served_and_not_to_the_driver() -> None:
+    authorization = {"credentials": {"name": "readers", "key": "token"}}
+    values = {"monitoring": {"serviceMonitor": {"enabled": True, "authorization": authorization}}}
+
+    monitor = of_kind(manifests(LEAST | values), "ServiceMonitor")
+
+    told = {one["port"]: one.get("authorization") for one in monitor["spec"]["endpoints"]}
+    assert told == {"http": authorization, "driver": None}
+
+
 def test_dashboards_of_the_chart_are_those_of_the_monitoring() -> None:
     found = manifests(LEAST | {"monitoring": {"dashboards": {"enabled": True}}})
 

@@ -48,6 +48,7 @@ def test_without_brokers_nothing_is_rendered() -> None:
         ([0], ("networkPolicy", "objectStorePorts")),
         (["everywhere"], ("networkPolicy", "egress")),
         ("sometimes", ("monitoring", "serviceMonitor", "interval")),
+        ("Bearer", ("monitoring", "serviceMonitor", "authorization")),
         ("git.example.org", ("monitoring", "rules", "runbookUrl")),
         (1, ("terminationGracePeriodSeconds",)),
         ({"a": 1}, ("podLabels",)),
