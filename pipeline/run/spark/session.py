@@ -13,6 +13,7 @@ from pathlib import Path
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from pipeline.config.places import is_local
@@ -118,7 +119,7 @@ def start_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
         jars: Jar files for the driver's class path; empty under spark-submit, which ships them.
 
     Raises:
-        MissingDependencyError: lagwise does not run on this version of Spark.
+        MissingDependencyError: lagwise does not run on this version of Spark, or Java could not start it.
         ConfigError: A reference cannot be resolved.
     """
     if _SPARK not in _SPARKS:
@@ -141,13 +142,27 @@ def start_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
     wanted = properties({**own, **resolve(settings)}, submitted())
     if not is_submitted():
         # pyspark would start the JVM with all properties as its arguments, which each user of this host can read.
-        shown = [(key, value) for key, value in wanted.items() if not _is_hidden(key, settings)]
-        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(shown))  # noqa: SLF001 - as below
+        _launch({key: value for key, value in wanted.items() if not _is_hidden(key, settings)})
     for key, value in wanted.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _launch(shown: Mapping[str, str]) -> None:
+    """Start the JVM with these properties as its arguments, unless it runs."""
+    home = Path(pyspark.__file__).parent
+    if (home / "bin" / "spark-submit").is_file():
+        # pyspark would start the Java side of whichever Spark the host's variable names.
+        os.environ["SPARK_HOME"] = str(home)
+    try:
+        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(shown.items())))  # noqa: SLF001 - as below
+    except PySparkRuntimeError as error:
+        raise MissingDependencyError(
+            "Java could not start Spark, and wrote the reason to stderr: check [spark] spark.driver.memory and Java "
+            "options"
+        ) from error
 
 
 def _is_hidden(key: str, settings: Mapping[str, str]) -> bool:
