@@ -134,7 +134,7 @@ class TablesConfig(_Section):
 
     root: Annotated[str, Field(min_length=1)] = ".lagwise/tables"
     checkpoint: str = ""
-    retention_hours: Annotated[float, Field(gt=0)] = 2.0
+    retention_hours: Annotated[float, Field(gt=0, le=8760)] = 2.0
     upkeep_every_batches: Count = 60
     give_up_after_s: Seconds = 3600
     shared: bool = False
@@ -168,7 +168,7 @@ class HistoryConfig(_Section):
 
     interval_s: Seconds = 60
     max_gap_s: Seconds = 300
-    keep_days: Count = 30
+    keep_days: Annotated[int, Field(ge=1, le=36_500)] = 30
 
     @model_validator(mode="after")
     def _gap_covers_interval(self) -> "HistoryConfig":

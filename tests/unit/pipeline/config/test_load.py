@@ -75,6 +75,8 @@ def test_unknown_key_gets_advice(problems: Problems, text: str, expected: str) -
         ),
         ("[plan]\ndry_run = 0", 'plan.dry_run: must be true, false or "approve", not 0'),
         ("[trigger]\ninterval_s = 0", "trigger.interval_s: must be at least 1, not 0"),
+        ("[history]\nkeep_days = 1000000", "history.keep_days: must be at most 36500, not 1000000"),
+        ("[tables]\nretention_hours = inf", "tables.retention_hours: must be at most 8760, not inf"),
         ("[source]\ntopics_include = 'a'", "source.topics_include: must be an array, not 'a'"),
         ("[source]\ntopics_include = [1]", "source.topics_include[0]: must be a string, not 1"),
         (
