@@ -21,6 +21,8 @@ trap 'rm -rf "$wheels"' EXIT
 "$python" -m pip wheel --quiet --no-deps --wheel-dir "$wheels" "$source"
 wheel=("$wheels"/lagwise-*.whl)
 "$python" -m pip install --quiet --constraint "$source/deploy/constraints.txt" "${wheel[0]}[stream,serve]"
+# pip leaves code of the same version that is there already, however old.
+"$python" -m pip install --quiet --no-deps --force-reinstall "${wheel[0]}"
 
 # From here on it is the installed package that runs, not what lies in the working directory.
 cd "$target"

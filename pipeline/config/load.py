@@ -27,6 +27,7 @@ _MESSAGES = {
     "dict_type": "must be a table",
     "greater_than_equal": "must be at least {ge:g}",
     "int_type": "must be a whole number",
+    "less_than_equal": "must be at most {le:g}",
     "missing": "missing",
     "model_type": "must be a table",
     "string_type": "must be a string",

@@ -134,7 +134,7 @@ class TablesConfig(_Section):
 
     root: Annotated[str, Field(min_length=1)] = ".lagwise/tables"
     checkpoint: str = ""
-    retention_hours: Annotated[float, Field(gt=0)] = 2.0
+    retention_hours: Annotated[float, Field(gt=0, le=8760)] = 2.0
     upkeep_every_batches: Count = 60
     give_up_after_s: Seconds = 3600
     shared: bool = False
@@ -168,7 +168,7 @@ class HistoryConfig(_Section):
 
     interval_s: Seconds = 60
     max_gap_s: Seconds = 300
-    keep_days: Count = 30
+    keep_days: Annotated[int, Field(ge=1, le=36_500)] = 30
 
     @model_validator(mode="after")
     def _gap_covers_interval(self) -> "HistoryConfig":
@@ -312,14 +312,15 @@ class ControlConfig(_Section):
     """Acks topic by prefix of the group name; the longest prefix wins, and other groups use `acks_topic`."""
 
     @model_validator(mode="after")
-    def _acks_topics_are_for_acks_alone(self) -> "ControlConfig":
-        taken = {self.topic: "control.topic", self.commands_topic: "control.commands_topic"}
-        for prefix, name in self.acks_topics.items():
-            where = f'acks_topics."{prefix}": {name}'
-            if name in taken:
-                raise ValueError(f"{where} is {taken[name]} as well; choose another for acknowledgements")
+    def _topics_are_different(self) -> "ControlConfig":
+        named = {"topic": self.topic, "commands_topic": self.commands_topic, "acks_topic": self.acks_topic}
+        named |= {f'acks_topics."{prefix}"': name for prefix, name in self.acks_topics.items()}
+        for key, name in named.items():
             if name.startswith("__"):
-                raise ValueError(f"{where} is an internal topic of Kafka; choose another")
+                raise ValueError(f"{key}: {name} is an internal topic of Kafka; choose another")
+            first = next(other for other in named if named[other] == name)
+            if first != key and not first.startswith("acks_topic"):
+                raise ValueError(f"{key}: {name} is control.{first} as well; choose another")
         return self
 
     @property

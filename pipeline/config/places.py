@@ -1,11 +1,13 @@
 """Valid locations of tables: every process that writes them has to find the same ones there."""
 
 import re
+from pathlib import Path
 
 from pipeline.config.model import TablesConfig
 from pipeline.config.object_stores import ObjectStore, store_of
 from pipeline.errors import ConfigError
 
+_NOT_IN_PATHS = frozenset("[]{}^|%*?#")
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):")
 
 
@@ -20,6 +22,7 @@ def check_places(tables: TablesConfig, *, master: str, ships_code: bool) -> None
     Raises:
         ConfigError: The location is refused; the message has the reason.
     """
+    _check_path(tables.root)
     is_folder = is_folder_of_host(tables.root)
     store = store_of(tables.root)
     if store is not None:
@@ -41,6 +44,15 @@ def check_places(tables: TablesConfig, *, master: str, ships_code: bool) -> None
         raise ConfigError(
             f"tables.root: executors of {master} would write to {tables.root} on their own hosts; mount one shared "
             "folder there on every host, and set tables.shared = true"
+        )
+
+
+def _check_path(root: str) -> None:
+    # delta-rs or Spark takes these for something else: an address, a pattern, a character in another writing.
+    path = root if "://" in root else str(Path(root).absolute())
+    if found := sorted(_NOT_IN_PATHS & set(path)):
+        raise ConfigError(
+            f"tables.root: {root} cannot be used: its path contains {' '.join(found)}; point tables.root at another one"
         )
 
 

@@ -5,9 +5,11 @@ connects. So no Spark plan or task carries a secret, except one that the configu
 travel to the executors. The token function travels by its name, as `token_provider`.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from pipeline.config import secret_values
@@ -18,6 +20,9 @@ TOKEN_PROVIDER = "token_provider"  # noqa: S105 - the name of the key
 """`kafka.token_provider` among the properties; librdkafka has no property of this name."""
 _TIMEOUT = "socket.timeout.ms"
 _TIMEOUT_MS = 60_000  # of librdkafka
+
+_END = "lagwise.end"
+"""No property of librdkafka."""
 
 _DEFAULTS = {
     # librdkafka writes to stderr by itself: several lines a second for each client while a broker is away. The caller
@@ -70,3 +75,19 @@ def admin_of(properties: Mapping[str, str]) -> AdminClient:
         KafkaException: There is no token to log in with.
     """
     return AdminClient(ready(resolve(properties)))
+
+
+def refused_property(properties: Mapping[str, str]) -> str | None:
+    """Return what librdkafka says of the first of these `unresolved` properties that it refuses, without its value.
+
+    None if it takes all of them, as far as that shows without secrets. No client is made.
+    """
+    shown = {name: value for name, value in properties.items() if not secret_values.is_reference(value)}
+    shown.pop(TOKEN_PROVIDER, None)
+    try:
+        # It takes one after the other, and refuses the last.
+        AdminClient({**shown, _END: ""})
+    except KafkaException as error:
+        said = str(error.args[0].str()).strip()
+        return None if _END in said else re.sub('^Invalid value ".*" for', "Invalid value for", said)
+    return None

@@ -66,23 +66,50 @@ def resolve(
         report: Called with a line about each download; never if the cache has the set.
 
     Raises:
-        MissingDependencyError: There is no Java, or an artifact cannot be downloaded; the message names it.
+        MissingDependencyError: There is no Java, or an artifact cannot be downloaded, or the cache cannot be
+            written; the message names it.
     """
     module = _ivy_module(coordinates, excludes)
     home = cache_home()
     target = home / "jars" / hashlib.sha256(module.encode()).hexdigest()[:20]
-    if not target.is_dir():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(home / "lock"):
-            if not target.is_dir():
-                _fill(target, module, home / "ivy", coordinates, report or _ignore)
+    with filling_cache():
+        if not target.is_dir():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with _locked(home / "lock"):
+                if not target.is_dir():
+                    _fill(target, module, home / "ivy", coordinates, report or _ignore)
     return tuple(sorted(target.glob("*.jar")))
 
 
 def cache_home() -> Path:
-    """The cache folder, whose content may be deleted whenever nothing runs."""
+    """The cache folder, whose content may be deleted whenever nothing runs.
+
+    Raises:
+        MissingDependencyError: Nothing names it, and this user has no home.
+    """
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "lagwise"
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "lagwise"
+    except RuntimeError:
+        raise MissingDependencyError(
+            "this user has no home folder for the cache: point XDG_CACHE_HOME at a folder of this user"
+        ) from None
+
+
+@contextmanager
+def filling_cache() -> Iterator[None]:
+    """Explain why the cache cannot be written.
+
+    Raises:
+        MissingDependencyError: It cannot.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise MissingDependencyError(
+            f"{cache_home()} cannot be written: {error.strerror}; fetch as its owner (XDG_CACHE_HOME=… python -m "
+            "pipeline.operate.fetch), or point XDG_CACHE_HOME at a folder of this user"
+        ) from error
 
 
 def _fill(target: Path, module: str, ivy_cache: Path, coordinates: tuple[str, ...], report: Report) -> None:

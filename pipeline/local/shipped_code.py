@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pipeline.local.jars import cache_home
+from pipeline.local.jars import cache_home, filling_cache
 
 _SOURCES = Path(__file__).parents[2]
 _PACKAGES = ("assignor", "pipeline")
@@ -23,18 +23,22 @@ def zipped(sources: Path = _SOURCES) -> Path:
 
     Args:
         sources: Folder of the packages.
+
+    Raises:
+        MissingDependencyError: The cache cannot be written.
     """
     files = [(name, Path(sources, name).read_bytes()) for name in _names(sources)]
     key = hashlib.sha256(repr(files).encode())
     target = cache_home() / "code" / f"lagwise-{key.hexdigest()[:20]}.zip"
-    if not target.is_file():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=target.parent) as scratch:
-            made = Path(scratch, target.name)
-            with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-                for name, content in files:
-                    archive.writestr(name, content)
-            made.replace(target)
+    with filling_cache():
+        if not target.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=target.parent) as scratch:
+                made = Path(scratch, target.name)
+                with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+                    for name, content in files:
+                        archive.writestr(name, content)
+                made.replace(target)
     return target
 
 

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.config.load import load
+from pipeline.config.secret_values import is_reference
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.local import class_data, shipped_code, spark_conf
 from pipeline.local.jars import resolve_for_spark
@@ -22,6 +24,13 @@ from pipeline.run.spark.session import DRIVER_JVM, LOG_SETTINGS, PACKAGES, share
 _RUN = Path(__file__).parents[1] / "run"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+_OF_JVM = (
+    "spark.driver.memory",
+    "spark.driver.extraJavaOptions",
+    "spark.driver.extraLibraryPath",
+    _CLASS_PATH,
+)
+"""What the driver's JVM is started with on this host, so that the job comes too late to set it."""
 _FORGOTTEN_AFTER = {
     # A job runs for weeks: without it, failures of executors and drivers add up over all that time
     # until YARN ends the job.
@@ -63,6 +72,8 @@ def submission(arguments: Sequence[str], environment: Mapping[str, str], brought
     spark_submit = program or str(Path(sys.executable).with_name("spark-submit"))
     told = spark_conf.properties(options, environment, spark_conf.folder_of(spark_submit, environment))
     is_cluster = told.get("spark.submit.deployMode") == "cluster"
+    of_jvm = {} if is_cluster else _of_jvm(Path(config))
+    told |= of_jvm
     # The archive of classes is of the Spark of this environment, and of a class path that is all lagwise's.
     takes_archive = not program and _CLASS_PATH not in told
     lists = {
@@ -76,7 +87,7 @@ def submission(arguments: Sequence[str], environment: Mapping[str, str], brought
     own = _of_cluster(python) if is_cluster else _of_client(brought, takes_archive=takes_archive)
     own |= _FORGOTTEN_AFTER
     command = (
-        *(spark_submit, *options, *_added(own, told), *_joined(lists, told)),
+        *(spark_submit, *options, *_added(own, told), *_joined(lists, told), *_words(of_jvm)),
         *(str(_RUN / "main.py"), "--config", Path(config).name if is_cluster else config, *rest),
     )
     return Submission(is_cluster, python, command)
@@ -94,6 +105,13 @@ def _config_of(arguments: Sequence[str]) -> tuple[str, list[str]]:
     parser.add_argument("--config", default="conf/lagwise.toml")
     known, rest = parser.parse_known_args(arguments)
     return known.config, rest
+
+
+def _of_jvm(config: Path) -> dict[str, str]:
+    """What `[spark]` sets of the driver's JVM; each user of this host can read it, so no references."""
+    # The job reports a file that is missing.
+    spark = load(config).spark if config.is_file() else {}
+    return {key: spark[key] for key in _OF_JVM if key in spark and not is_reference(spark[key])}
 
 
 def _options(environment: Mapping[str, str]) -> list[str]:
@@ -145,7 +163,11 @@ def _added(own: Mapping[str, str], told: Mapping[str, str]) -> list[str]:
     """Lagwise's defaults for options that the user does not set; Java takes the last of two equal options."""
     java = " ".join(filter(None, (own[_JAVA_OPTIONS], told.get(_JAVA_OPTIONS))))
     unsaid = {key: value for key, value in own.items() if key not in told} | {_JAVA_OPTIONS: java}
-    return [word for key, value in unsaid.items() for word in ("--conf", f"{key}={value}")]
+    return _words(unsaid)
+
+
+def _words(conf: Mapping[str, str]) -> list[str]:
+    return [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
 
 
 def _joined(lists: Mapping[str, Sequence[str]], told: Mapping[str, str]) -> list[str]:

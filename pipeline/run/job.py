@@ -154,7 +154,7 @@ class Job:
         self._make_tables()
         if self.stop.is_set():
             return
-        spark = build_session(resolve(self.config.spark), jars=_jars())
+        spark = build_session(self.config.spark, jars=_jars())
         register_tables(spark, self.config.tables)
         spark.streams.addListener(SparkListener(self.monitor))
         while not self.stop.is_set():

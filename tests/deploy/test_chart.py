@@ -97,6 +97,7 @@ def test_one_pod_stops_before_the_next_starts_and_both_containers_share_its_volu
 
     spec = of_kind(found, "Deployment")["spec"]
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    assert containers(found)["driver"]["args"] == ["run"]
     mounts = {
         name: next(mount for mount in one["volumeMounts"] if mount["name"] == "tables")
         for name, one in containers(found).items()
@@ -121,6 +122,34 @@ def test_two_pods_share_a_bucket_without_a_claim(root: str) -> None:
     volumes = of_kind(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
     assert {"name": "tables", "emptyDir": {}} in volumes
     assert "PersistentVolumeClaim" not in {one["kind"] for one in found}
+
+
+@pytest.mark.parametrize("standby", [False, True])
+def test_pod_with_tables_in_a_bucket_does_not_fence_one_that_runs(standby: bool) -> None:
+    found = manifests(
+        with_tables(root="s3://bucket/lagwise", checkpoint="/data/checkpoint") | {"standby": standby}
+    )
+
+    assert of_kind(found, "Deployment")["spec"]["replicas"] == (2 if standby else 1)
+    assert containers(found)["driver"]["args"] == ["run", "--standby"]
+
+
+@pytest.mark.parametrize(
+    ("values", "args"),
+    [
+        ({}, ["run", "--take-over"]),
+        (
+            {"standby": True, "persistence": {"accessMode": "ReadWriteMany"}},
+            ["run", "--standby", "--take-over"],
+        ),
+    ],
+)
+def test_driver_publishes_though_other_tables_did_where_it_is_told_to(
+    values: dict[str, Any], args: list[str]
+) -> None:
+    found = manifests(LEAST | {"takeOver": True} | values)
+
+    assert containers(found)["driver"]["args"] == args
 
 
 def test_bucket_without_a_folder_for_the_checkpoint_is_refused() -> None:
@@ -232,6 +261,16 @@ def test_targets_of_the_monitor_have_the_jobs_that_the_rules_go_by() -> None:
         "driver": [{"targetLabel": "job", "replacement": "lagwise-driver"}],
     }
     assert jobs.keys() == ports
+
+
+def test_prometheus_logs_in_to_what_is_served_and_not_to_the_driver() -> None:
+    authorization = {"credentials": {"name": "readers", "key": "token"}}
+    values = {"monitoring": {"serviceMonitor": {"enabled": True, "authorization": authorization}}}
+
+    monitor = of_kind(manifests(LEAST | values), "ServiceMonitor")
+
+    told = {one["port"]: one.get("authorization") for one in monitor["spec"]["endpoints"]}
+    assert told == {"http": authorization, "driver": None}
 
 
 def test_dashboards_of_the_chart_are_those_of_the_monitoring() -> None:

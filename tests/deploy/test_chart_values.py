@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.chart import LEAST, refusal
+from tests.deploy.chart import LEAST, config_of, manifests, refusal
 
 _PROPERTIES = ("config", "kafka", "properties")
+_OPTIONS = ("config", "tables", "storage_options")
+_SPARK = ("config", "spark")
 
 
 def with_value(value: object, *path: str) -> dict[str, Any]:
@@ -20,6 +22,45 @@ def with_value(value: object, *path: str) -> dict[str, Any]:
     return values
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        (*_PROPERTIES, "ssl.key.pem"),
+        (*_PROPERTIES, "sasl.oauthbearer.client.secret"),
+        (*_PROPERTIES, "sasl.oauthbearer.assertion.private.key.passphrase"),
+        (*_OPTIONS, "AWS_SECRET_ACCESS_KEY"),
+        (*_OPTIONS, "aws_session_token"),
+        (*_OPTIONS, "AZURE_STORAGE_ACCOUNT_KEY"),
+        (*_OPTIONS, "azure_storage_sas_key"),
+        (*_OPTIONS, "azure_client_secret"),
+        ("config", "serve", "read_token"),
+        (*_SPARK, "spark.hadoop.javax.jdo.option.ConnectionPassword"),
+        (*_SPARK, "spark.hadoop.fs.s3a.secret.key"),
+        (*_SPARK, "spark.hadoop.fs.azure.account.key.lag.dfs.core.windows.net"),
+    ],
+)
+def test_secret_in_plain_text_is_refused_and_a_reference_is_not(path: tuple[str, ...]) -> None:
+    assert path[-1] in refusal(with_value("hunter2", *path))
+
+    assert '"env:OF_POD"' in config_of(manifests(with_value("env:OF_POD", *path)))
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ("https://login.example.com", (*_PROPERTIES, "sasl.oauthbearer.token.endpoint.url")),
+        ("/etc/lagwise/client.key", (*_PROPERTIES, "ssl.key.location")),
+        ("PLAIN", (*_PROPERTIES, "sasl.mechanism")),
+        ("AKIA", (*_OPTIONS, "AWS_ACCESS_KEY_ID")),
+        ("/var/run/token", (*_OPTIONS, "AWS_WEB_IDENTITY_TOKEN_FILE")),
+        ("com.example.Tokens", (*_SPARK, "spark.hadoop.fs.azure.sas.token.provider.type")),
+        ("", ("config", "serve", "read_token")),
+    ],
+)
+def test_value_that_only_sounds_like_a_secret_is_taken(value: str, path: tuple[str, ...]) -> None:
+    assert f'"{path[-1]}" = "{value}"' in config_of(manifests(with_value(value, *path)))
+
+
 def test_without_brokers_nothing_is_rendered() -> None:
     assert "missing property 'bootstrap.servers'" in refusal({})
 
@@ -29,6 +70,7 @@ def test_without_brokers_nothing_is_rendered() -> None:
     [
         (True, ("standby",)),  # on a volume for one node
         ("yes", ("standby",)),
+        ("once", ("takeOver",)),
         (2, ("replicas",)),
         ("ReadWriteSome", ("persistence", "accessMode")),
         ("20 GB", ("persistence", "size")),
@@ -47,6 +89,7 @@ def test_without_brokers_nothing_is_rendered() -> None:
         ([0], ("networkPolicy", "objectStorePorts")),
         (["everywhere"], ("networkPolicy", "egress")),
         ("sometimes", ("monitoring", "serviceMonitor", "interval")),
+        ("Bearer", ("monitoring", "serviceMonitor", "authorization")),
         ("git.example.org", ("monitoring", "rules", "runbookUrl")),
         (1, ("terminationGracePeriodSeconds",)),
         ({"a": 1}, ("podLabels",)),

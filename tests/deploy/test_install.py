@@ -34,6 +34,20 @@ from pipeline.run.spark.session import PACKAGES
 print(class_data.found(class_data.archive("spark", class_data.spark_class_path(resolve_for_spark(PACKAGES)))))
 """
 
+# Does of Python and pip what an installation over an older one of the same version depends on.
+_PYTHON = """#!/bin/sh
+case "$*" in
+  "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+  "-m pip wheel "*) for source; do :; done; cp "$source/code" "$7/lagwise-1-py3-none-any.whl" ;;
+  "-m pip install "*"/lagwise-1-py3-none-any.whl"*)
+    for wheel; do :; done
+    installed=${0%/bin/python}/installed
+    case "$*" in *--force-reinstall*) rm "$installed" ;; esac
+    [ -e "$installed" ] || cp "${wheel%%\\[*}" "$installed" ;;
+  -c*) mkdir -p broker && echo broker ;;
+esac
+"""
+
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Path]:
@@ -88,6 +102,23 @@ def _why_not(namespaces: list[str | Path]) -> str | None:
         return "this clone or its caches are below /tmp, which is empty in a container"
     tried = subprocess.run([*namespaces, "true"], capture_output=True, text=True, check=False)
     return tried.stderr.strip() or "no namespaces" if tried.returncode else None
+
+
+def test_new_code_replaces_older_code_of_the_same_version(tmp_path: Path) -> None:
+    python, code, target = tmp_path / "python", tmp_path / "src" / "code", tmp_path / "lagwise"
+    python.write_text(_PYTHON, encoding="utf-8")
+    python.chmod(0o755)
+    code.parent.mkdir()
+
+    for text in ("old", "new"):
+        code.write_text(text, encoding="utf-8")
+        subprocess.run(
+            [ROOT / "deploy" / "image" / "install.sh", code.parent, target],
+            env=os.environ | {"PYTHON": str(python)},
+            check=True,
+        )
+
+    assert (target / "installed").read_text(encoding="utf-8") == "new"
 
 
 def test_archive_of_classes_is_taken_after_an_engine_has_stored_the_files(installed: Path) -> None:

@@ -80,6 +80,12 @@ def test_page_has_file_handles_for_all_connections_that_it_takes() -> None:
     assert allowed == int(said[1])
 
 
+def test_driver_has_more_file_handles_than_the_default_of_1024() -> None:
+    service = settings(ROOT / "deploy" / "systemd" / "lagwise.service")["Service"]
+
+    assert int(service["LimitNOFILE"]) == 65_536
+
+
 def test_driver_is_not_started_again_after_another_has_taken_over() -> None:
     service = settings(ROOT / "deploy" / "systemd" / "lagwise.service")["Service"]
 

@@ -1,9 +1,14 @@
-"""Secrets that the configuration refers to stand nowhere that Spark writes or shows: log of events, pages, plan, checkpoint."""
+"""Secrets that the configuration refers to stand nowhere that Spark writes or shows.
+
+That is its log of events, pages, plan and checkpoint, and the command lines of the host's processes.
+"""
 
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.error import URLError
@@ -37,6 +42,8 @@ _PROPERTIES = """"sasl.password" = "env:LAGWISE_TEST_SASL"
 _OF_SPARK = """
 [spark]
 "spark.hadoop.fs.s3a.secret.key" = "env:LAGWISE_TEST_SPARK"
+"spark.executorEnv.KAFKA_PASSWORD" = "env:LAGWISE_TEST_SPARK"
+"spark.driver.memory" = "env:LAGWISE_TEST_MEMORY"
 "spark.ui.enabled" = "true"
 "spark.ui.port" = "{port}"
 """
@@ -52,6 +59,15 @@ class Written(NamedTuple):
     checkpoint: dict[str, str]
     """Its files by their names."""
     pages: dict[str, str]
+    commands: list[str]
+    """Command lines of all processes of the host while it ran."""
+
+
+def _commands() -> Iterator[str]:
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        # A process may end at any moment.
+        with suppress(OSError):
+            yield line.read_text(encoding="utf-8", errors="replace").replace("\0", " ")
 
 
 def _fetched(address: str) -> str:
@@ -92,7 +108,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
                 cwd=place,
                 env=os.environ
                 | {"PYTHONPATH": str(REPOSITORY), "LAGWISE_TEST_SASL": OF_ENV}
-                | {"LAGWISE_TEST_STORAGE": OF_STORAGE, "LAGWISE_TEST_SPARK": OF_SPARK},
+                | {"LAGWISE_TEST_STORAGE": OF_STORAGE, "LAGWISE_TEST_SPARK": OF_SPARK}
+                | {"LAGWISE_TEST_MEMORY": "1234m"},
                 stdout=lines,
                 stderr=lines,
             )
@@ -108,6 +125,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
             assert process.poll() is None, said.read_text(encoding="utf-8")
             wait_until(lambda: _answers(port), what="Spark's page", within_s=60)
             pages = _pages(port)
+            commands = list(_commands())
             process.terminate()
             status = process.wait(120)
         finally:
@@ -124,6 +142,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
             if one.is_file()
         },
         pages=pages,
+        commands=commands,
     )
 
 
@@ -153,6 +172,11 @@ def test_pages_have_settings_and_no_secret(written: Written) -> None:
     # The property is there; its value is not.
     assert any("fs.s3a.secret.key" in text for text in written.pages.values())
     assert [name for name, text in written.pages.items() if secrets_in(text)] == []
+
+
+def test_command_lines_have_what_starts_the_jvm_and_no_secret(written: Written) -> None:
+    assert [line for line in written.commands if "-Xmx1234m" in line and "-XX:TieredStopAtLevel=1" in line]
+    assert [line for line in written.commands if secrets_in(line)] == []
 
 
 def test_lines_of_the_job_have_no_secret(written: Written) -> None:

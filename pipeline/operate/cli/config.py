@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from pipeline.config.load import load
 from pipeline.config.model import Config
 from pipeline.config.places import check_places
 from pipeline.config.secret_values import masked
+from pipeline.errors import ConfigError
 from pipeline.operate.cli.locations import find_config
 from pipeline.operate.output import note
 
@@ -80,6 +82,7 @@ def check(
     loaded = load(path)
     # Only the start of the driver decides whether executors get the code.
     check_places(loaded.tables, master=loaded.spark.get("spark.master", "local[*]"), ships_code=True)
+    _check_properties(loaded)
     asked = _asked(partitions, logs, commits)
     _check_largest(largest, cores)
     typer.echo("\n".join(_toml(_effective(loaded))).strip())
@@ -91,6 +94,16 @@ def check(
     for warning in found:
         note(f"warning: {warning}")
     note(f"{path} can be used" + (f", with {len(found)} warning(s)" if found else " as it is"))
+
+
+def _check_properties(loaded: Config) -> None:
+    if find_spec("confluent_kafka") is None:
+        # Where only tables are read.
+        return
+    from pipeline.kafka.client import refused_property, unresolved  # noqa: PLC0415 - an extra, which may be missing
+
+    if why := refused_property(unresolved(loaded)):
+        raise ConfigError(f"kafka.properties: {why}")
 
 
 def _effective(loaded: Config) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from subprocess import TimeoutExpired
 from pyspark.sql import SparkSession
 
 from pipeline.config.model import Config
-from pipeline.config.secret_values import resolve
 from pipeline.operate.background import in_background
 from pipeline.run.job import Job
 from pipeline.run.query import Report
@@ -24,9 +23,7 @@ class Engine:
 
     def __init__(self, settings: Mapping[str, str], *, jars: tuple[Path, ...]) -> None:
         """Start Spark; `session` is done when it runs."""
-        self.session: Future[SparkSession] = in_background(
-            lambda: build_session(resolve(settings), jars=jars)
-        )
+        self.session: Future[SparkSession] = in_background(lambda: build_session(settings, jars=jars))
         self._job: Job | None = None
         self._running: Future[None] | None = None
 

@@ -18,8 +18,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.config.model import Config
 from pipeline.config.object_stores import store_of
-from pipeline.config.secret_values import resolve
-from pipeline.errors import MissingTableError, PipelineError
+from pipeline.errors import MissingDependencyError, MissingTableError, PipelineError
 from pipeline.local.jars import resolve_for_spark
 from pipeline.local.java import find_java
 from pipeline.operate.output import note, progress
@@ -78,9 +77,7 @@ class Engine:
         self.names = tuple(_present(tables))
         find_java()
         self._jars = resolve_for_spark(PACKAGES, report=note)
-        self._settings = resolve(
-            {key: value for key, value in config.spark.items() if key.startswith(_TAKEN)}
-        )
+        self._settings = {key: value for key, value in config.spark.items() if key.startswith(_TAKEN)}
         self._scratch = tempfile.mkdtemp(prefix="lagwise-sql-")
         self._log = Path(self._scratch) / "stderr"
         # It writes each failed query to stderr, as JSON.
@@ -100,7 +97,7 @@ class Engine:
         try:
             with self._log.open("w") as log, _stderr_of_jvm(log):
                 return self._started_session()
-        except (PySparkException, Py4JError, OSError) as error:
+        except (MissingDependencyError, PySparkException, Py4JError, OSError) as error:
             words = f"{error} {self._log.read_text(errors='replace')[-_LAST_WORDS:]}"
             raise StartError(f"Spark cannot be started: {' '.join(words.split())}") from error
 

@@ -8,6 +8,7 @@ import errno
 import logging
 import socket
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -23,7 +24,9 @@ log = logging.getLogger(__name__)
 _OK, _NOT_FOUND, _UNAVAILABLE = 200, 404, 503
 _JSON = "application/json"
 _REQUEST_S = 10
-"""A client that sends nothing holds a thread no longer."""
+"""A client holds a thread no longer, whether it sends nothing or its request byte by byte."""
+_MOST_CONNECTIONS = 32
+"""Each takes a file handle and a thread, which the rest of the driver needs too. Probes and a Prometheus take a few."""
 
 
 class HealthPort:
@@ -106,9 +109,42 @@ class HealthPort:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+    request_queue_size = _MOST_CONNECTIONS
+
+    def __init__(self, *arguments: Any) -> None:
+        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve the client in a thread of its own, or close the connection while there are too many."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:
+            # This process may start no more threads.
+            self._free.release()
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve the client until the deadline."""
+        deadline = threading.Timer(_REQUEST_S, _shut, [request])
+        deadline.daemon = True
+        try:
+            deadline.start()
+            super().process_request_thread(request, client_address)
+        finally:
+            deadline.cancel()
+            self._free.release()
 
     def handle_error(self, *_: Any) -> None:
         """A client that goes away in the middle of an answer is not worth a trace."""
+
+
+def _shut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _Server:

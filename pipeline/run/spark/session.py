@@ -13,9 +13,11 @@ from pathlib import Path
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from pipeline.config.places import is_local
+from pipeline.config.secret_values import is_reference, resolve
 from pipeline.errors import MissingDependencyError
 from pipeline.local import class_data
 from pipeline.run.spark import python_of_spark, warm_up
@@ -101,7 +103,7 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
 
     Raises:
         MissingDependencyError: As `start_session`.
-        ConfigError: This host has no Python at the path of the executors' Python.
+        ConfigError: As `start_session`, or this host has no Python at the path of the executors' Python.
     """
     session = start_session(settings, jars=jars)
     python_of_spark.provide(session.sparkContext.pythonExec)
@@ -113,11 +115,12 @@ def start_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
     """Start the session, or take the one that spark-submit has started.
 
     Args:
-        settings: `spark.*` properties of the configuration.
+        settings: `spark.*` properties of the configuration, whose references are resolved here.
         jars: Jar files for the driver's class path; empty under spark-submit, which ships them.
 
     Raises:
-        MissingDependencyError: lagwise does not run on this version of Spark.
+        MissingDependencyError: lagwise does not run on this version of Spark, or Java could not start it.
+        ConfigError: A reference cannot be resolved.
     """
     if _SPARK not in _SPARKS:
         raise MissingDependencyError(
@@ -136,11 +139,36 @@ def start_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
                 (_LOG4J, *DRIVER_JVM, *shared_classes(jars))
             ),
         }
-    for key, value in properties({**own, **settings}, submitted()).items():
+    wanted = properties({**own, **resolve(settings)}, submitted())
+    if not is_submitted():
+        # pyspark would start the JVM with all properties as its arguments, which each user of this host can read.
+        _launch({key: value for key, value in wanted.items() if not _is_hidden(key, settings)})
+    for key, value in wanted.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _launch(shown: Mapping[str, str]) -> None:
+    """Start the JVM with these properties as its arguments, unless it runs."""
+    home = Path(pyspark.__file__).parent
+    if (home / "bin" / "spark-submit").is_file():
+        # pyspark would start the Java side of whichever Spark the host's variable names.
+        os.environ["SPARK_HOME"] = str(home)
+    try:
+        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(shown.items())))  # noqa: SLF001 - as below
+    except PySparkRuntimeError as error:
+        raise MissingDependencyError(
+            "Java could not start Spark, and wrote the reason to stderr: check [spark] spark.driver.memory and Java "
+            "options"
+        ) from error
+
+
+def _is_hidden(key: str, settings: Mapping[str, str]) -> bool:
+    """Whether a property may be secret, and does nothing for the start of the JVM itself."""
+    is_of_jvm = key.startswith("spark.driver.")
+    return not is_of_jvm and (is_reference(settings.get(key, "")) or bool(re.search(_SECRETS, key)))
 
 
 def properties(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:

@@ -18,8 +18,6 @@ from pipeline.tables.store import path_of
 
 log = logging.getLogger(__name__)
 
-_NOT_IN_PATHS = frozenset("[]{}^|%*?#")
-
 
 def create_tables(root: str, *, retention_hours: float, storage_options: Mapping[str, str]) -> None:
     """Create missing tables and nullable columns, and update retention.
@@ -32,10 +30,9 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
         storage_options: For delta-rs, secrets resolved.
 
     Raises:
-        StoreError: A newer version or another program has written a table, or no table can be there, or the object
-            store lets one commit overwrite another, or nothing says how to log in there.
+        StoreError: A newer version or another program has written a table, or the object store lets one commit
+            overwrite another, or nothing says how to log in there.
     """
-    _check_root(root)
     options = dict(storage_options) or None
     if store_of(root) is not None:
         check_login(root, storage_options)
@@ -68,15 +65,6 @@ def _opened(path: str, options: dict[str, str] | None) -> DeltaTable | None:
         return DeltaTable(path, storage_options=options)
     except TableNotFoundError:
         return None
-
-
-def _check_root(root: str) -> None:
-    # delta-rs or Spark takes these for something else: an address, a pattern, a character in another writing.
-    if found := sorted(_NOT_IN_PATHS & set(path_of(root, ""))):
-        raise StoreError(
-            f"the folder of the tables, {root}, cannot be used: its path contains {' '.join(found)}; "
-            "point tables.root at another one"
-        )
 
 
 def _check_conditional_put(path: str, options: dict[str, str] | None) -> None:

@@ -75,6 +75,8 @@ def test_unknown_key_gets_advice(problems: Problems, text: str, expected: str) -
         ),
         ("[plan]\ndry_run = 0", 'plan.dry_run: must be true, false or "approve", not 0'),
         ("[trigger]\ninterval_s = 0", "trigger.interval_s: must be at least 1, not 0"),
+        ("[history]\nkeep_days = 1000000", "history.keep_days: must be at most 36500, not 1000000"),
+        ("[tables]\nretention_hours = inf", "tables.retention_hours: must be at most 8760, not inf"),
         ("[source]\ntopics_include = 'a'", "source.topics_include: must be an array, not 'a'"),
         ("[source]\ntopics_include = [1]", "source.topics_include[0]: must be a string, not 1"),
         (
@@ -135,7 +137,23 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
         ),
         (
             "[control]\ntopic = 'plans'\nacks_topics = {'shop-' = 'plans'}",
-            'control: acks_topics."shop-": plans is control.topic as well; choose another for acknowledgements',
+            'control: acks_topics."shop-": plans is control.topic as well; choose another',
+        ),
+        (
+            "[control]\nacks_topic = 'lagwise.commands'",
+            "control: acks_topic: lagwise.commands is control.commands_topic as well; choose another",
+        ),
+        (
+            "[control]\ntopic = 'lw'\ncommands_topic = 'lw'",
+            "control: commands_topic: lw is control.topic as well; choose another",
+        ),
+        (
+            "[control]\nacks_topic = 'lagwise.assignments'",
+            "control: acks_topic: lagwise.assignments is control.topic as well; choose another",
+        ),
+        (
+            "[control]\ncommands_topic = '__consumer_offsets'",
+            "control: commands_topic: __consumer_offsets is an internal topic of Kafka; choose another",
         ),
         (
             "[control.acks_topics]\n'shop-' = '__consumer_offsets'",
@@ -152,6 +170,10 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
         "tenant's topic",
         "commands as a tenant's topic",
         "plans as a tenant's topic",
+        "orders as acknowledgements",
+        "plans as orders",
+        "plans as acknowledgements",
+        "Kafka's own as orders",
         "Kafka's own as a tenant's topic",
     ],
 )

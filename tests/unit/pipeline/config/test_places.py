@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from pipeline.config.model import TablesConfig
@@ -109,3 +111,18 @@ def test_bucket_of_s3_takes_tables_for_every_master(master: str) -> None:
 def test_what_does_not_work_on_s3_is_refused(more: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         check_places(at_s3(**more), master="local[*]", ships_code=True)
+
+
+@pytest.mark.parametrize("name", list("[]{}^|%*?#"))
+def test_folder_in_which_spark_and_delta_rs_would_not_find_the_tables_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / f"a{name}b"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    for root in (str(folder), ".lagwise/tables"):
+        with pytest.raises(
+            ConfigError, match=r"tables.root: .* its path contains \S; point tables.root at another"
+        ):
+            check_places(TablesConfig(root=root), master="local[*]", ships_code=True)

@@ -184,3 +184,25 @@ def test_what_pyspark_ships_is_not_asked_for_again(ivy: FakeIvy, monkeypatch: py
         assert f'<exclude module="{name}"/>' in modules[0]
     assert "kafka-clients" not in modules[0]
     assert ivy.times_asked == 0
+
+
+def test_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("a file in its place", encoding="utf-8")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(taken))
+
+    with pytest.raises(
+        MissingDependencyError, match=r"taken/lagwise cannot be written: .*; fetch as its owner"
+    ):
+        artifacts.resolve(COORDINATES)
+
+
+def test_user_without_a_home_is_told_to_name_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+
+    with pytest.raises(MissingDependencyError, match=r"no home folder .* point XDG_CACHE_HOME at a folder"):
+        artifacts.cache_home()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.errors import MissingDependencyError
 from pipeline.local.shipped_code import zipped
 
 
@@ -51,3 +52,12 @@ def test_modules_are_imported_from_it(tmp_path: Path) -> None:
     )
 
     assert done.stdout.startswith(str(zipped()))
+
+
+def test_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file in its place", encoding="utf-8")
+
+    with pytest.raises(
+        MissingDependencyError, match=r"cache/lagwise cannot be written: Not a directory; fetch as"
+    ):
+        zipped(_sources(tmp_path / "a", "x = 1"))

@@ -58,6 +58,42 @@ def test_driver_of_this_machine_takes_the_archive_of_classes_with_the_jars_it_is
     assert started.of_job == ("--config", "my.toml")
 
 
+@pytest.fixture
+def of_spark(tmp_path: Path) -> str:
+    """A configuration that says how the driver's JVM is to be started."""
+    file = tmp_path / "lagwise.toml"
+    file.write_text(
+        """[spark]
+"spark.driver.memory" = "6g"
+"spark.driver.extraJavaOptions" = "-Xss4m -Da=1"
+"spark.driver.extraClassPath" = "/opt/x.jar"
+"spark.driver.extraLibraryPath" = "env:LIBRARIES"
+"spark.executor.memory" = "3g"
+""",
+        encoding="utf-8",
+    )
+    return str(file)
+
+
+def test_jvm_of_a_driver_on_this_machine_is_started_as_the_configuration_says(of_spark: str) -> None:
+    started = Started("--config", of_spark, SUBMIT_ARGS="--driver-memory 1g --conf spark.driver.memory=2g")
+
+    assert started.conf["spark.driver.memory"] == "6g"
+    assert started.conf["spark.driver.extraJavaOptions"] == "-Xss4m -Da=1"
+    assert started.conf["spark.driver.extraClassPath"] == "/opt/x.jar"
+    assert BROUGHT.shared_classes[0] not in started.conf["spark.driver.defaultJavaOptions"]
+    # Spark takes the last option for the heap, whatever its name.
+    assert started.words.index("spark.driver.memory=6g") > started.words.index("--driver-memory")
+    # The session sets the one; a command line would show the value of the other.
+    assert started.conf.keys().isdisjoint({"spark.executor.memory", "spark.driver.extraLibraryPath"})
+
+
+def test_jvm_of_a_driver_in_the_cluster_is_started_as_spark_submit_is_told(of_spark: str) -> None:
+    started = Started("--config", of_spark, SUBMIT_ARGS="--master yarn --deploy-mode cluster")
+
+    assert "spark.driver.memory" not in started.conf
+
+
 @pytest.mark.parametrize("given", ["--driver-class-path /opt/x.jar", "--driver-class-path=/opt/x.jar"])
 def test_class_path_of_the_user_stays(given: str) -> None:
     started = Started(SUBMIT_ARGS=given)

@@ -1,15 +1,25 @@
 """Which properties a session gets; sessions are started in tests/spark and tests/integration."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyspark
 import pytest
 from py4j.protocol import Py4JNetworkError
+from pyspark.errors import PySparkRuntimeError
 
 from pipeline.errors import MissingDependencyError
 from pipeline.run.spark import session
-from pipeline.run.spark.session import build_session, has_ended, is_driver_of_yarn, master_of, properties
+from pipeline.run.spark.session import (
+    build_session,
+    has_ended,
+    is_driver_of_yarn,
+    master_of,
+    properties,
+    start_session,
+)
 
 
 def test_what_was_given_to_spark_submit_wins_over_a_default() -> None:
@@ -30,6 +40,68 @@ def test_configuration_wins_over_both() -> None:
 
 def test_jvm_logs_by_settings_that_exist() -> None:
     assert session.LOG_SETTINGS.is_file()
+
+
+class _LaunchedError(Exception):
+    pass
+
+
+def _launched_with(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The properties that the JVM of a session with these settings gets as arguments."""
+    given: dict[str, str] = {}
+
+    def launch(conf: Any) -> None:
+        given.update(conf.getAll())
+        raise _LaunchedError
+
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    monkeypatch.setenv("SPARK_HOME", os.environ.get("SPARK_HOME", ""))
+    monkeypatch.setattr(session, "SparkContext", SimpleNamespace(_ensure_initialized=launch))
+    with pytest.raises(_LaunchedError):
+        start_session(settings)
+    return given
+
+
+def test_arguments_of_the_jvm_have_its_own_options_and_nothing_that_may_be_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OF_TEST", "4g")
+
+    shown = _launched_with(
+        {
+            "spark.driver.memory": "env:OF_TEST",
+            "spark.hadoop.fs.s3a.endpoint": "http://store",
+            "spark.hadoop.fs.s3a.secret.key": "in plain text",
+            "spark.hadoop.metastore.login": "env:OF_TEST",
+        },
+        monkeypatch,
+    )
+
+    assert shown["spark.driver.memory"] == "4g"
+    assert shown["spark.hadoop.fs.s3a.endpoint"] == "http://store"
+    assert shown.keys().isdisjoint({"spark.hadoop.fs.s3a.secret.key", "spark.hadoop.metastore.login"})
+
+
+def test_host_with_another_spark_starts_the_java_side_of_the_spark_that_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SPARK_HOME", "/opt/spark-3.5")
+
+    _launched_with({}, monkeypatch)
+
+    assert os.environ["SPARK_HOME"] == str(Path(pyspark.__file__).parent)
+
+
+def test_java_that_cannot_start_spark_is_one_line_with_what_to_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    def launch(**_: Any) -> None:
+        raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    monkeypatch.setenv("SPARK_HOME", "")
+    monkeypatch.setattr(session, "SparkContext", SimpleNamespace(_ensure_initialized=launch))
+
+    with pytest.raises(MissingDependencyError, match=r"Java could not start Spark, .* spark\.driver\.memory"):
+        start_session({"spark.driver.memory": "lots"})
 
 
 def test_what_the_job_relies_on_cannot_be_changed() -> None:

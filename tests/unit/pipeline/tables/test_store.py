@@ -10,7 +10,6 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction
 
-from pipeline.errors import StoreError
 from pipeline.run.batch.plans.history import record_left_decisions
 from pipeline.run.tasks.tables import history_rows
 from pipeline.tables import store as store_module
@@ -61,20 +60,6 @@ def store_of(root: Path, term: int) -> Store:
 def root(tmp_path: Path) -> Path:
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
     return tmp_path
-
-
-@pytest.mark.parametrize("name", list("[]{}^|%*?#"))
-def test_folder_in_which_spark_and_delta_rs_would_not_find_the_tables_is_refused(
-    name: str, tmp_path: Path
-) -> None:
-    root = tmp_path / f"a{name}b"
-
-    with pytest.raises(
-        StoreError, match=r"cannot be used: its path contains \S; point tables.root at another"
-    ):
-        create_tables(str(root), retention_hours=1, storage_options={})
-
-    assert not root.exists()
 
 
 @pytest.mark.parametrize("name", list(" ü&=;:+,'\"~@!$()"))

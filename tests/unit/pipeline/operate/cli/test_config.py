@@ -44,6 +44,45 @@ def test_last_line_is_the_verdict(command: Any, file: Path) -> None:
     assert risky.stderr.endswith(f"\n{file} can be used, with 1 warning(s)\n")
 
 
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        ("'security.protocl' = 'SSL'", 'No such configuration property: "security.protocl"'),
+        ("'security.protocol' = 'hunter2'", 'Invalid value for configuration property "security.protocol"'),
+        (
+            "'socket.timeout.ms' = '1'",
+            'Configuration property "socket.timeout.ms" value 1 is outside allowed',
+        ),
+    ],
+)
+def test_property_that_librdkafka_refuses_is_told(
+    properties: str, said: str, command: Any, file: Path
+) -> None:
+    file.write_text(f"[kafka.properties]\n'bootstrap.servers' = 'b:1'\n{properties}\n", encoding="utf-8")
+
+    result = command("config", "check", str(file))
+
+    assert result.exit_code == 1
+    assert f"kafka.properties: {said}" in result.stderr
+    assert "hunter2" not in result.stderr
+
+
+def test_properties_are_judged_without_their_secrets_and_files(command: Any, file: Path) -> None:
+    file.write_text(
+        """[kafka.properties]
+"bootstrap.servers" = "b:1"
+"security.protocol" = "SASL_SSL"
+"sasl.mechanism" = "PLAIN"
+"sasl.username" = "lagwise"
+"sasl.password" = "env:NOT_HERE"
+"ssl.ca.location" = "/not/here"
+""",
+        encoding="utf-8",
+    )
+
+    assert command("config", "check", str(file)).exit_code == 0
+
+
 def test_guards_of_a_rule_are_printed_as_they_apply(command: Any, file: Path, tmp_path: Path) -> None:
     file.write_text(
         "[plan.guards]\nmin_lag = 7\nsettle_s = 5\npin = ['a']\n"

@@ -1,7 +1,9 @@
 """The driver's own port: what it answers, where it listens, and that it is off unless somebody wants it."""
 
 import json
+import socket
 import time
+from contextlib import ExitStack
 
 import pytest
 
@@ -99,3 +101,45 @@ def test_listens_on_ipv6() -> None:
     with HealthPort(HealthConfig(host="::1", port=free_port()), Monitor()) as port:
         assert port.address
         assert get(f"http://[::1]:{port.address[1]}/metrics").status == 200
+
+
+def test_idle_clients_take_a_few_connections_and_leave_the_files_of_the_driver() -> None:
+    config = HealthConfig(port=free_port())
+    with HealthPort(config, Monitor()), ExitStack() as clients:
+        # The timeout is shorter than the time for which an idle client is kept.
+        idle = [
+            clients.enter_context(socket.create_connection(("127.0.0.1", config.port), timeout=5))
+            for _ in range(33)
+        ]
+
+        assert idle[32].recv(1) == b""
+        idle[0].close()
+
+        wait_until(lambda: _answers(config.port), what="a free connection")
+
+
+def _answers(port: int) -> bool:
+    try:
+        return get(f"http://127.0.0.1:{port}/metrics").status == 200
+    except OSError:
+        return False
+
+
+def test_client_that_sends_its_request_byte_by_byte_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.run.health.port._REQUEST_S", 0.2)
+    config = HealthConfig(port=free_port())
+    with (
+        HealthPort(config, Monitor()),
+        socket.create_connection(("127.0.0.1", config.port), timeout=0.02) as client,
+    ):
+        wait_until(lambda: _is_closed(client), what="the end of the connection", within_s=20)
+
+
+def _is_closed(client: socket.socket) -> bool:
+    try:
+        client.sendall(b"G")
+        return client.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
