@@ -1,5 +1,9 @@
 """What can go wrong in the stream, by what the caller can do about it."""
 
+import re
+
+_QUERY = re.compile(r"(https?://[^\s'\"?]+)\?[^\s'\"]+")
+
 
 class PipelineError(Exception):
     """Root of all errors of `pipeline`."""
@@ -75,3 +79,8 @@ class StoreError(PipelineError):
 
 class MissingTableError(StoreError):
     """There is no such table under the root."""
+
+
+def without_queries(text: str) -> str:
+    """The text with the query of each URL left out: Arrow quotes URLs of Azure with the signature that opens them."""
+    return _QUERY.sub(r"\1?…", text)

@@ -4,6 +4,8 @@ import json
 import logging
 from datetime import datetime, timezone
 
+from pipeline.errors import without_queries
+
 # Attributes that every LogRecord has; all others come from `extra`.
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
@@ -16,7 +18,7 @@ class _Line(logging.Formatter):
         line = f"{at.replace('+00:00', 'Z')} {record.levelname:7} {record.name} {record.getMessage()}{pairs}"
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
-        return line
+        return without_queries(line)
 
 
 def _text(value: object) -> str:

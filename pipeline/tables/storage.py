@@ -14,7 +14,13 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from pipeline.config.places import is_folder_of_host
-from pipeline.errors import PipelineError, StorageRefusedError, StorageUnavailableError, StoreError
+from pipeline.errors import (
+    PipelineError,
+    StorageRefusedError,
+    StorageUnavailableError,
+    StoreError,
+    without_queries,
+)
 
 LEAST_FREE_BYTES = 64 * 2**20
 """A batch of 300,000 partitions writes about this much; with less left, a disk is full for many purposes."""
@@ -142,4 +148,4 @@ def folder_of(place: str) -> Path | None:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())[-_MOST_TEXT:]
+    return " ".join(without_queries(text).split())[-_MOST_TEXT:]

@@ -262,7 +262,7 @@ class Store:
         try:
             value = read(self._table(name).rows)
         except StoreError as error:
-            if not _is_gone(error.__cause__):
+            if not _is_gone(error.__context__):
                 raise
             raise self._changed(f"files of the newest version of table {name} are gone ({error})") from error
         self._on_answer()

@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyarrow.fs import LocalFileSystem
 
-from pipeline.errors import StoreError
+from pipeline.errors import StoreError, without_queries
 from pipeline.tables.filesystem import files_at
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -101,7 +101,7 @@ class TableRows:
                 columns=[column for column in columns if column in present], filter=where
             )
         except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(error) from error
+            raise self._unreadable(error) from None
         for column in columns:
             if column not in present:
                 rows = rows.append_column(column, pa.nulls(rows.num_rows))
@@ -116,9 +116,10 @@ class TableRows:
         try:
             return int(self.dataset.count_rows(filter=where))
         except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(error) from error
+            raise self._unreadable(error) from None
 
     def _unreadable(self, error: Exception) -> StoreError:
+        # Raised without its cause: the trace that Spark logs for a task would have the whole URL.
         # Arrow's class for bytes that are no Parquet file.
         remedy = (
             "; a file of the table is damaged: lagwise doctor says what to do"
@@ -145,4 +146,4 @@ class SentTables:
 
 def line_of(error: Exception) -> str:
     """The words of delta-rs or Arrow in one line."""
-    return " ".join(_ESCAPES.sub("", str(error)).split())
+    return " ".join(without_queries(_ESCAPES.sub("", str(error))).split())

@@ -52,7 +52,7 @@ def test_orders_reach_the_brokers_of_their_cluster_and_one_unreadable_root_leave
     east = _cluster(tmp_path / "east", broker, lag=20)
     west = _cluster(tmp_path / "west", forged_broker, lag=50)
     found = find_several([], [east, west])
-    first, *others = (deployment(one, found[0].config.serve, is_one=False) for one in found)
+    first, *others = (deployment(one, found[0].config.serve) for one in found)
     app = build_app(first.tables, first.config, first.desk, others=others)
     pause = {"order": "pause", **BY_ANN}
 

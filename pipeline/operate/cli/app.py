@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, without_queries
 from pipeline.operate.extras import remedy
 
 _PANELS = {
@@ -181,6 +181,6 @@ def main() -> None:
     except Exception as error:
         if _wants_traceback():
             raise
-        text = " ".join(f"{type(error).__name__}: {error}".split())
+        text = " ".join(without_queries(f"{type(error).__name__}: {error}").split())
         typer.echo(f"lagwise: {text} (LAGWISE_DEBUG=1 shows the traceback)", err=True)
         sys.exit(1)

@@ -77,7 +77,7 @@ def find_several(tables: Sequence[str], configs: Sequence[Path]) -> list[TableSo
             "several --config name the tables themselves: leave out --tables, or give one --config at most"
         )
     found = list(_shown_alike(tables, configs)) if tables else [find(None, one) for one in configs]
-    place, count = Counter(_place(one.tables.root) for one in found).most_common(1)[0]
+    place, count = Counter(place_of(one.tables.root) for one in found).most_common(1)[0]
     if count > 1:
         raise ConfigError(f"the tables under {place} are named twice: name each cluster once")
     return found
@@ -88,11 +88,12 @@ def _shown_alike(tables: Sequence[str], configs: Sequence[Path]) -> Iterator[Tab
     settings = load(file) if file else Config()
     strange = settings.model_copy(update={"cluster": ClusterConfig(), "kafka": KafkaConfig()})
     for root in tables:
-        is_own = file is not None and _place(root) == _place(settings.tables.root)
+        is_own = file is not None and place_of(root) == place_of(settings.tables.root)
         yield _source(root, settings if is_own else strange, is_configured=is_own)
 
 
-def _place(root: str) -> str:
+def place_of(root: str) -> str:
+    """The root of tables as one text, whichever path leads there."""
     return root.rstrip("/") if "://" in root else str(Path(root).resolve())
 
 

@@ -16,6 +16,7 @@ from pipeline.operate.cli.locations import (
     SeveralTablesOption,
     TableSource,
     find_several,
+    place_of,
 )
 from pipeline.operate.output import note
 from pipeline.operate.serve.app import build_app
@@ -72,22 +73,25 @@ def serve(
     settings = found[0].config.serving_on(host=host, port=port)
     _tell_who_may_read(settings.serve)
     _tell_what_is_left_out(found)
-    first, *others = (deployment(one, settings.serve, is_one=len(found) == 1) for one in found)
+    first, *others = (deployment(one, settings.serve) for one in found)
     roots = ", ".join(one.tables.root for one in found)
     app = build_app(first.tables, first.config, first.desk, others=others, read_token=read_token_of(settings))
     answer(app, settings.serve, on_listening=lambda url: note(f"serving {roots} on {url}"))
 
 
-def deployment(source: TableSource, serve: ServeConfig, *, is_one: bool) -> Deployment:
-    """A cluster on the page; `is_one` if there is no other.
+def deployment(source: TableSource, serve: ServeConfig) -> Deployment:
+    """A cluster on the page; it takes orders if the tables are those of the configuration, which names its Kafka.
 
     Raises:
         ConfigError: See `desk_of`.
         MissingDependencyError: See `desk_of`.
     """
     config = source.config.model_copy(update={"serve": serve})
-    # With several clusters, Kafka is known only from the job's own file.
-    desk = desk_of(source.tables, config) if is_one or source.is_configured else None
+    root, own = source.tables.root, config.tables.root
+    is_own = place_of(root) == place_of(own)
+    if config.serve.token and not is_own:
+        note(f"orders are off on the pages of {root}: the configuration is that of the tables under {own}")
+    desk = desk_of(source.tables, config) if is_own else None
     return Deployment(tables=source.tables, config=config, desk=desk)
 
 

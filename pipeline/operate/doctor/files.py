@@ -10,7 +10,7 @@ from pipeline.operate.doctor.evidence import StreamEvidence
 from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.output import plain
 from pipeline.tables.reading import OpenTable, Tables
-from pipeline.tables.table_files import files_of
+from pipeline.tables.table_files import files_of, line_of
 from pipeline.tables.upkeep.backup import ORDER
 
 
@@ -42,7 +42,7 @@ def _gone(tables: Tables, table: OpenTable) -> list[str]:
     try:
         found = tables.folder(table.name).get_file_info(FileSelector("", recursive=True))
     except OSError as error:
-        raise StoreError(f"the folder of table {table.name} cannot be read: {error}") from error
+        raise StoreError(f"the folder of table {table.name} cannot be read: {line_of(error)}") from error
     there = {basename(one.path): one.size for one in found if one.type == FileType.File}
     return [
         basename(path)

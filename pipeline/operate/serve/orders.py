@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, get_args
 
-from starlette.concurrency import run_in_threadpool
+import anyio.to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -28,6 +28,8 @@ _STANDING: tuple[Standing, ...] = get_args(Standing)
 _LEAST_TOKEN = 16
 MOST_ORDERS, _RATE_S = 10, 60.0
 """Attempts from one address, right or wrong: too few to guess tokens, and enough for any operator."""
+_THREADS = 4
+"""For orders alone: while they wait for Kafka, the page and /metrics have the threads of the process."""
 _OK, _CONFLICT, _TOO_MANY, _UNAVAILABLE = 200, 409, 429, 503
 
 
@@ -83,6 +85,7 @@ def order_routes(
 ) -> Sequence[Route]:
     """Routes on which orders are taken; `desk_of` raises `RefusedError` for a cluster that takes none."""
     rate = Rate(MOST_ORDERS, per_s=_RATE_S)
+    threads = anyio.CapacityLimiter(_THREADS)
 
     def taking(what: str, clerk: _Clerk) -> Callable[[Request], Awaitable[Response]]:
         def give(request: Request, body: bytes) -> Response:
@@ -108,7 +111,7 @@ def order_routes(
                 body = await body_of(request)
             except ClientDisconnect:
                 return Response(status_code=BAD_REQUEST)
-            return await run_in_threadpool(give, request, body)
+            return await anyio.to_thread.run_sync(give, request, body, limiter=threads)
 
         return take
 

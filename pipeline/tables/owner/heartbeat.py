@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from types import TracebackType
 
 from pipeline import clock
-from pipeline.errors import FencedError, StoreError
+from pipeline.errors import FencedError, StoreError, without_queries
 from pipeline.tables.owner.beat_file import BeatFile
 from pipeline.tables.owner.driver_report import DriverReport
 
@@ -70,7 +70,7 @@ def _read(file: BeatFile) -> Beat | None:
             report=None if report is None else DriverReport.of(report),
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StoreError(f"{file.place} cannot be read: {error}") from error
+        raise StoreError(f"{file.place} cannot be read: {without_queries(str(error))}") from error
 
 
 def is_kept(root: str) -> bool:

@@ -5,11 +5,15 @@ are replaced, and its log up to there. It leaves out newer commits and half-writ
 numbers batches, and the driver's heartbeat.
 """
 
+import fcntl
+import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -58,20 +62,61 @@ def back_up(tables: Tables, target: Path) -> Iterator[Copied]:
 
     Raises:
         MissingTableError: There is no table.
-        StoreError: The folder exists, or a table cannot be read, or it changes faster than it can be copied.
+        StoreError: The folder exists, or another backup writes into it, or a table cannot be read, or it changes faster
+            than it can be copied.
     """
+    with _alone(target):
+        yield from _copied(tables, target)
+
+
+def _copied(tables: Tables, target: Path) -> Iterator[Copied]:
     if target.exists():
         raise StoreError(f"{target} exists already; name a folder that does not, a new one for each backup")
     unfinished = target.with_name(f"{target.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
+    copied = []
     for name in ORDER:
         try:
-            yield _copy(tables, name, unfinished / name)
+            copied.append(_copy(tables, name, unfinished / name))
         except MissingTableError:
             # An earlier version has not made it.
             if name == ORDER[0]:
                 raise
+        else:
+            yield copied[-1]
+    gone = [one.name for one in copied if not (unfinished / one.name).is_dir()]
+    if gone:
+        raise StoreError(
+            f"{', '.join(gone)} under {unfinished} were removed during the backup; find out by what, and repeat it"
+        )
     unfinished.rename(target)
+
+
+@contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """Keep other backups out of a folder: each removes what an unfinished one has left."""
+    lock = target.with_name(f"{target.name}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    # NFS locks only files that are open for writing, so no folders.
+    with lock.open("a") as file:
+        if not _is_locked(file):
+            raise StoreError(f"another backup into {target} is running; wait, or name another folder")
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def _is_locked(file: IO[str]) -> bool:
+    """Lock the file, if nobody else has and it is still there."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # A file system without locks. The tables are looked for before the end, too.
+        return True
+    return os.fstat(file.fileno()).st_nlink > 0
 
 
 def _copy(tables: Tables, name: str, target: Path) -> Copied:

@@ -141,4 +141,5 @@ def _without(topic: str, held: tuple[int, ...], pins: Pins) -> tuple[int, ...] |
             f"topic {plain(topic)} is pinned as a whole, so no single partition of it can be unpinned; "
             f"unpin {plain(topic)}, then pin the partitions that must stay"
         )
-    return tuple(number for number in held if number not in set(gone)) or None if gone else None
+    taken = set(gone)
+    return tuple(number for number in held if number not in taken) or None if gone else None

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from pipeline.operate.output import Row
 from pipeline.operate.serve.page.plot import RECORDS, Unit, plot, unit_of_time, within
 from pipeline.operate.serve.views.group import GroupView
-from pipeline.operate.serve.views.history import Point, changes, past_of
+from pipeline.operate.serve.views.history import Point, changes
 from pipeline.operate.serve.views.source import Now, Source
 
 _SPANS = {
@@ -21,13 +21,16 @@ _SPANS = {
 
 
 def drawn(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) -> Row:
-    """`span`, `plot` and `age_plot` of the last hours up to the newest batch; no picture without values.
+    """`span`, `plot`, `age_plot` of the last hours up to the newest batch, and `no_plot`, where there is no picture.
 
     Raises:
         StoreError: The tables cannot be read.
     """
     group_id = view.row["group_id"]
-    past = past_of(now.found, group_id, end=now.end, spans=tuple(_SPANS), max_gap=source.max_gap)
+    past = source.past(now, group_id, tuple(_SPANS))
+    if past is None:
+        words = "The group has too many partitions to draw its history."
+        return {"span": next(iter(_SPANS.values())), "plot": None, "age_plot": None, "no_plot": words}
     lag, age = _ending(past.lag, view.row["lag"]), _ending(past.age, view.row["lag_seconds"])
     start = lag[0][0]
     span = _SPANS[now.end - start]
@@ -50,6 +53,7 @@ def drawn(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) -> 
         "span": span,
         "plot": picture(lag, "Lag in records", RECORDS),
         "age_plot": picture(age, "Age of the oldest unread record", unit_of_time(age)),
+        "no_plot": "No history yet.",
     }
 
 

@@ -28,6 +28,8 @@ Mark: TypeAlias = tuple[datetime, str]
 
 COLUMNS = ("group_id", "topic", "partition", "updated_at", "lag")
 """Columns that `lags_of_groups` needs."""
+MOST_ROWS = 1_000_000
+"""Rows of a group that are read at a time: they take about 300 MiB."""
 _POINTS = 121
 
 
@@ -57,21 +59,31 @@ class _InForce:
 
 def past_of(
     found: Snapshot, group_id: str, *, end: datetime, spans: Sequence[timedelta], max_gap: timedelta
-) -> Past:
-    """Figures of the group at evenly spaced moments.
+) -> Past | None:
+    """Figures of the group at evenly spaced moments; None if even the shortest span has more than `MOST_ROWS` rows.
 
     Args:
         found: The tables.
         group_id: The group.
         end: The last moment.
-        spans: Choices of the time from first to last moment, ascending; the shortest that covers all rows is taken.
+        spans: Choices of the time from first to last moment, ascending; of those with at most `MOST_ROWS`
+            rows the shortest that covers all rows is taken.
         max_gap: How far apart two rows of a partition may be; after a longer time its figures are unknown.
 
     Raises:
         StoreError: The table cannot be read.
     """
-    own = between(end - spans[-1] - max_gap, end) & (pc.field("group_id") == group_id)
-    rows = found.read("lag_history", columns=(*COLUMNS, "lag_seconds"), where=own)
+
+    def own(span: timedelta) -> pc.Expression:
+        return between(end - span - max_gap, end) & (pc.field("group_id") == group_id)
+
+    history, spans = found.tables["lag_history"], list(spans)
+    # Counted by the rows: the log's statistics know no groups.
+    while history.count(own(spans[-1])) > MOST_ROWS:
+        spans.pop()
+        if not spans:
+            return None
+    rows = history.read(columns=(*COLUMNS, "lag_seconds"), where=own(spans[-1]))
     first = pc.min(rows["updated_at"]).as_py()
     span = next((one for one in spans if first is not None and end - one <= first), spans[-1])
     moments_us = np.linspace(_us(end - span), _us(end), _POINTS).astype(np.int64)

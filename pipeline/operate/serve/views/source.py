@@ -1,9 +1,9 @@
 """The present tables for one answer: opened together, with all groups and their age."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pipeline import clock
 from pipeline.config.model import Config
@@ -14,7 +14,7 @@ from pipeline.operate.serve.newest import Newest
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
 from pipeline.operate.serve.views.facts import COLUMNS
 from pipeline.operate.serve.views.fleet import Fleet, fleet_of
-from pipeline.operate.serve.views.history import Series
+from pipeline.operate.serve.views.history import Past, Series, past_of
 from pipeline.operate.serve.views.sparks import Sparks
 from pipeline.tables.owner.health import Health, Sight, judge
 from pipeline.tables.reading import Tables
@@ -69,6 +69,7 @@ class Source:
         self.max_gap = longest_gap(config)
         self._sparks = Sparks(max_gap=self.max_gap)
         # Another process may show the same versions under other settings.
+        self._past = Newest[tuple[tuple[int, ...], str, datetime], Past | None]()
         self._token = secrets.token_hex(4)
         self._cluster: str | None = None
 
@@ -105,6 +106,17 @@ class Source:
             StoreError: The tables cannot be read.
         """
         return self._fleet.of(now.found.versions, lambda: fleet_of(now.found, self.config))
+
+    def past(self, now: Now, group_id: str, spans: Sequence[timedelta]) -> Past | None:
+        """As `past_of`, with the same spans each time; one group is read at a time, which bounds the memory.
+
+        Raises:
+            StoreError: The tables cannot be read.
+        """
+        return self._past.of(
+            (now.found.versions, group_id, now.end),
+            lambda: past_of(now.found, group_id, end=now.end, spans=spans, max_gap=self.max_gap),
+        )
 
     def sparks(self, now: Now) -> Mapping[str, Series]:
         """Lag over the last hour by group, without groups that have no history.

@@ -1,9 +1,20 @@
 """By which identity Arrow reaches Azure, and at which address: those of delta-rs, or a refusal."""
 
+import logging
+import traceback
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
+from pipeline import logs
 from pipeline.errors import StoreError
-from pipeline.tables import azure
+from pipeline.operate.doctor import files as doctor_files
+from pipeline.tables import azure, storage
+from pipeline.tables.owner import heartbeat
+from pipeline.tables.table_files import DataFile, TableFiles, TableRows
 
 _AT = "abfss://container@account.dfs.core.windows.net/lagwise"
 _KEY, _SAS = {"AZURE_STORAGE_ACCOUNT_KEY": "a2V5"}, {"sas_key": "sv=1&sig=x"}
@@ -111,3 +122,62 @@ def test_endpoint_of_another_account_is_refused() -> None:
 @pytest.mark.parametrize("root", ["az://container/a/b", "abfss://container@account.dfs.core.windows.net/a/b"])
 def test_path_of_arrow_begins_with_the_container(root: str) -> None:
     assert azure.container_of(root) == "container/a/b"
+
+
+_REFUSED = (
+    "Could not open Parquet input source 'x.parquet': DownloadTo from 'https://account.blob.core.windows.net/c/x.parquet"
+    "?sig=SIGNATURE%3D&sp=rl&sv=2022-11-02' at position 0 failed. Azure Error: [AuthorizationFailure] 503 Busy"
+)
+
+
+def refuse(*_: Any, **__: Any) -> Any:
+    raise OSError(_REFUSED)
+
+
+def test_no_error_of_a_read_quotes_the_signature_of_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = TableFiles("t", "/none", pa.schema([("lag", pa.int64())]), (DataFile("x", 9, pc.scalar(True)),))
+    rows = TableRows(table, {})
+    rows.dataset = SimpleNamespace(to_table=refuse, count_rows=refuse)  # type: ignore[assignment]
+    folder = SimpleNamespace(folder=lambda _: SimpleNamespace(get_file_info=refuse))
+    monkeypatch.setattr(heartbeat, "BeatFile", lambda *_: SimpleNamespace(read=refuse, place="az://c/_owner"))
+    reads = (
+        lambda: rows.read(columns=["lag"]),
+        rows.count,
+        lambda: doctor_files._gone(folder, SimpleNamespace(name="t")),  # type: ignore[arg-type]
+        lambda: heartbeat.read("az://c", {}),
+    )
+
+    for read in reads:
+        with pytest.raises(StoreError, match="cannot be read") as raised:
+            read()
+        assert "SIGNATURE" not in str(raised.value)
+        assert "Azure Error" in str(raised.value)
+
+
+def test_trace_of_a_task_that_cannot_read_does_not_quote_it_either() -> None:
+    table = TableFiles("t", "/none", pa.schema([("lag", pa.int64())]), ())
+    rows = TableRows(table, {})
+    rows.dataset = SimpleNamespace(to_table=refuse)  # type: ignore[assignment]
+
+    with pytest.raises(StoreError) as raised:
+        rows.read(columns=["lag"])
+
+    assert "SIGNATURE" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_neither_the_cause_of_an_outage_nor_a_log_line_quotes_it() -> None:
+    record = logging.LogRecord("pipeline", logging.WARNING, __file__, 1, "failed", None, None)
+    record.error = _REFUSED
+    why = storage.trouble_of(OSError(_REFUSED))
+
+    assert why is not None
+    assert "SIGNATURE" not in why + logs._Line().format(record)
+
+
+def test_a_signature_is_left_out_before_a_cause_is_cut_to_its_end() -> None:
+    # Without its beginning a URL is none.
+    long = "https://account.blob.core.windows.net/c?" + "sig=SIGNATURE&" * 20
+
+    assert "SIGNATURE" not in (
+        storage.trouble_of(OSError(f"{long} Azure Error: [x] 503 Busy")) or "SIGNATURE"
+    )

@@ -1,5 +1,6 @@
 """A backup is the tables as they were at one moment, whatever the driver does meanwhile."""
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
@@ -172,6 +173,54 @@ def test_backup_that_was_cut_short_is_begun_again(store: Store, tmp_path: Path) 
     copied(store, tmp_path / "copy")
 
     assert not (tmp_path / "copy" / "acks" / "half").exists()
+
+
+def test_second_backup_into_a_folder_is_refused_and_the_first_is_complete(
+    store: Store, tmp_path: Path
+) -> None:
+    target = tmp_path / "new" / "copy"
+    first = back_up(Tables(store.root), target)
+    names = [next(first).name for _ in ORDER[1:]]
+
+    with pytest.raises(StoreError, match=r"another backup into .*copy is running; wait, or name another"):
+        next(back_up(Tables(store.root), target))
+    names += [one.name for one in first]
+
+    assert names == list(ORDER)
+    assert {one.name for one in target.iterdir()} == set(ORDER)
+    assert [one.name for one in target.parent.iterdir()] == ["copy"], "no lock stays behind"
+
+
+def test_lock_of_a_backup_that_has_ended_meanwhile_is_none(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, flock = tmp_path / "copy.lock", module.fcntl.flock
+
+    def late(file: Any, how: int) -> None:
+        lock.unlink()
+        flock(file, how)
+
+    monkeypatch.setattr(module.fcntl, "flock", late)
+
+    with pytest.raises(StoreError, match="another backup"):
+        next(back_up(Tables(store.root), tmp_path / "copy"))
+
+
+def test_backup_whose_tables_are_removed_meanwhile_is_none(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lockless(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(module.fcntl, "flock", lockless)
+    first = back_up(Tables(store.root), tmp_path / "copy")
+    for _ in ORDER[1:]:
+        next(first)
+    next(back_up(Tables(store.root), tmp_path / "copy"))
+
+    with pytest.raises(StoreError, match=r"topic_offsets, .* were removed during the backup"):
+        list(first)
+    assert not (tmp_path / "copy").exists()
 
 
 def test_folder_that_exists_is_not_written_into(store: Store, tmp_path: Path) -> None:

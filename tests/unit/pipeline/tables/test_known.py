@@ -238,7 +238,9 @@ def test_file_that_an_object_store_does_not_have_is_gone(
     store.write(NAME, lags("a"), stamp(0))
 
     def read(_rows: TableRows, **_: object) -> pa.Table:
-        raise StoreError("cannot be read") from OSError(words)
+        error = StoreError("cannot be read")
+        error.__context__ = OSError(words)
+        raise error
 
     monkeypatch.setattr(TableRows, "read", read)
 

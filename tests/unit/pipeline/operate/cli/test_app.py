@@ -52,7 +52,7 @@ def test_unexpected_error_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken() -> None:
-        raise ZeroDivisionError("by\nzero")
+        raise ZeroDivisionError("by\nzero at https://a.blob/x?sig=SIGNATURE")
 
     monkeypatch.setattr("pipeline.operate.cli.app.app", broken)
 
@@ -62,7 +62,7 @@ def test_unexpected_error_is_one_line(
     assert ended.value.code == 1
     assert (
         capsys.readouterr().err
-        == "lagwise: ZeroDivisionError: by zero (LAGWISE_DEBUG=1 shows the traceback)\n"
+        == "lagwise: ZeroDivisionError: by zero at https://a.blob/x?… (LAGWISE_DEBUG=1 shows the traceback)\n"
     )
 
 

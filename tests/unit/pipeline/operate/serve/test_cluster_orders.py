@@ -8,6 +8,8 @@ from threading import Event
 import pytest
 
 from pipeline.config.model import Config, ServeConfig
+from pipeline.operate.cli.locations import find_several
+from pipeline.operate.cli.serve import deployment
 from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.clusters import Deployment
 from pipeline.operate.serve.orders import Desk
@@ -120,3 +122,27 @@ def test_order_for_one_cluster_does_not_wait_for_that_of_another(eu: World, us: 
         finally:
             brokers_answer.set()
         assert late.result(60).status == 200
+
+
+@pytest.mark.parametrize(("tables", "takes_orders"), [("us", False), ("eu", True), ("eu/../eu/", True)])
+def test_orders_are_taken_only_on_pages_of_the_tables_that_the_configuration_names(
+    eu: World,
+    us: World,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    tables: str,
+    takes_orders: bool,
+) -> None:
+    (tmp_path / "token").write_text(TOKEN)
+    file = tmp_path / "eu.toml"
+    file.write_text(
+        f'[kafka.properties]\n"bootstrap.servers" = "eu:9092"\n[tables]\nroot = "{eu.root}"\n'
+        f'[serve]\ntoken = "file:{tmp_path}/token"\n'
+    )
+
+    (found,) = find_several([f"{us.root.parent}/{tables}"], [file])
+    shown = deployment(found, found.config.serve)
+
+    assert (shown.desk is not None) == takes_orders
+    assert ("orders are off on the pages of" in capsys.readouterr().err) != takes_orders

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Barrier, BrokenBarrierError
+from http.client import HTTPConnection
+from threading import Barrier, BrokenBarrierError, Event
 from typing import Any
 from unittest.mock import patch
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
+import anyio.to_thread
 import pytest
 
 from assignor.errors import EncodeError
@@ -25,7 +27,7 @@ from pipeline.operate.serve.orders import Desk, why_too_short
 from pipeline.tables.reading import Tables
 from tests.support.operate.asgi import ask
 from tests.support.operate.page_orders import BY_ANN, FORM, FROM, TOKEN, sent, write_waiting
-from tests.support.operate.serving import Answer
+from tests.support.operate.serving import Answer, get, serving_app
 from tests.support.operate.table_world import World
 
 _FIELDS = {"plan": "3f2a-91bc", **BY_ANN}
@@ -195,3 +197,33 @@ def test_orders_of_two_operators_are_written_one_after_the_other(order: Ordering
 def test_token_that_can_be_guessed_is_not_relied_on() -> None:
     assert why_too_short("x" * 16) is None
     assert (why_too_short("x" * 15) or "").startswith("has 15 characters")
+
+
+def test_metrics_and_page_answer_while_an_order_waits_for_kafka(waiting: World) -> None:
+    began, kafka_answers = Event(), Event()
+
+    def wait(*_: Any, **__: Any) -> None:
+        began.set()
+        assert kafka_answers.wait(60)
+
+    app = build_app(Tables(str(waiting.root)), Config(), Desk(token=TOKEN, approve=wait, stand=wait))
+
+    async def with_one_thread(scope: Any, receive: Any, send: Any) -> None:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = 1
+        await app(scope, receive, send)
+
+    def send_order(url: str) -> int:
+        connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
+        headers = {**FROM, "Content-Type": FORM, "Host": urlsplit(url).netloc, "Origin": url}
+        connection.request("POST", "/approve?id=billing", urlencode(_FIELDS), headers)
+        return connection.getresponse().status
+
+    with serving_app(with_one_thread) as url, ThreadPoolExecutor(1) as pool:
+        order = pool.submit(send_order, url)
+        try:
+            assert began.wait(30)
+            answers = [get(f"{url}{path}", timeout_s=15).status for path in ("/metrics", "/group?id=billing")]
+        finally:
+            kafka_answers.set()
+        assert answers == [200, 200]
+        assert order.result(60) == 200

@@ -66,6 +66,7 @@ def test_all_groups_read_as_each_one_does(world: World) -> None:
     assert len(sparks) == 3
     for group_id, values in sparks.items():
         past = past_of(found, group_id, end=NOON, spans=(SPAN,), max_gap=_GAP)
+        assert past is not None
         assert [lag for _, lag in past.lag[::2]] == values, group_id
 
 

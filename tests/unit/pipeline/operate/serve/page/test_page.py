@@ -12,7 +12,8 @@ import pytest
 
 from pipeline.config.model import Config
 from pipeline.operate.serve.app import build_app
-from pipeline.tables.reading import Tables
+from pipeline.operate.serve.views import history
+from pipeline.tables.reading import OpenTable, Tables
 from tests.support.operate.asgi import ask
 from tests.support.operate.read_html import Read
 from tests.support.operate.serving import Answer
@@ -190,6 +191,33 @@ def test_history_is_drawn_for_as_long_as_there_is_any(
 
     assert f'<h2 id="lag">Lag, last {words}</h2>' in html
     assert ("<polyline" in html) == (minutes is not None)
+
+
+@pytest.mark.parametrize(("most", "words"), [(14, "3 hours"), (13, "hour"), (3, "15 minutes"), (2, None)])
+def test_history_of_many_rows_is_drawn_for_as_long_as_memory_allows(
+    billing: World, page: Asking, monkeypatch: pytest.MonkeyPatch, most: int, words: str | None
+) -> None:
+    monkeypatch.setattr(history, "MOST_ROWS", most)
+    ages = [12, 13, 14, *range(30, 80, 5), 170]
+    billing.write("lag_history", *({"lag": 5, "updated_at": NOON - timedelta(minutes=ago)} for ago in ages))
+    billing.write("lag_history", *({"group_id": "other", "lag": 5, "updated_at": NOON} for _ in range(99)))
+    read, original = [], OpenTable.read
+
+    def reads(table: OpenTable, **more: Any) -> Any:
+        rows = original(table, **more)
+        read.append(rows.num_rows if table.name == "lag_history" else 0)
+        return rows
+
+    monkeypatch.setattr(OpenTable, "read", reads)
+
+    html = page("/group?id=billing").text
+
+    assert max(read) <= most
+    assert f'<h2 id="lag">Lag, last {words or "5 minutes"}</h2>' in html
+    assert ("The group has too many partitions to draw its history." in html) == (words is None)
+    read.clear()
+    assert page("/group?id=billing").text
+    assert max(read, default=0) == 0, "kept for this version of the tables"
 
 
 def test_age_of_the_oldest_record_is_drawn_beside_the_lag(billing: World, page: Asking) -> None:
