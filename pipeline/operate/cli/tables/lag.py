@@ -78,7 +78,8 @@ def lag(
     delete it at any moment, or has already (EXPIRED).
 
     A status with * is provisional: the commit may be an old one. LAG with ~ rests on an old log end offset, because no
-    broker has reported a newer one. LAG-SECONDS with > is a lower bound. - means unknown or none.
+    broker has reported a newer one; so does a LAG-SECONDS of ~0. LAG-SECONDS with > is a lower bound. - means unknown
+    or none.
 
     Totals count what is known: > marks those that would be larger, < those that would be smaller, with full data.
 
