@@ -7,6 +7,9 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.storage import why_full
 
+CLOCKS_DIFFER_S = 10
+"""A stamp so far ahead of this machine's clock shows that the clocks differ, and no age can be told from it."""
+
 
 def look(tables: Tables, config: Config, *, now_ms: int) -> Health:
     """Health of the stream that writes these tables.

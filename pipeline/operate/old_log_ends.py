@@ -4,7 +4,9 @@ While a broker does not answer, the last log end stays in the table with its tim
 at best a lower bound of the true one, so it must not look like a fresh one.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,3 +32,16 @@ def with_is_old(rows: pa.Table, limit: timedelta) -> pa.Table:
     age = pc.subtract(rows["updated_at"], rows["log_observed_at"])
     is_old = pc.and_(pc.greater(age, pa.scalar(limit, age.type)), pc.not_equal(rows["status"], "DELETED"))
     return rows.append_column(IS_OLD, pc.fill_null(is_old, fill_value=False))
+
+
+def is_age_open(row: Mapping[str, Any]) -> bool:
+    """Whether the age 0 of this row `with_is_old` may be too low: it was read to an old log end.
+
+    Where there is lag, the next record to be read is known, and its age does not depend on the log end.
+    """
+    return bool(row[IS_OLD]) and row["lag"] == 0
+
+
+def are_ages_open(rows: pa.Table) -> pa.ChunkedArray:
+    """`is_age_open` of each row."""
+    return pc.and_(rows[IS_OLD], pc.fill_null(pc.equal(rows["lag"], 0), fill_value=False))

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from pipeline import shell
+
 ASSIGNOR = "lagwise"
 """Name of the broker's assignor that follows plans, for `group.remote.assignor`."""
 
@@ -76,7 +78,7 @@ def member_stuck(member_id: str, group_id: str) -> str:
     """The member does not give up, or does not get, what the broker wants."""
     return (
         f"member {member_id} is stuck: it is behind its target assignment for longer than its rebalance timeout; "
-        f"`lagwise doctor {group_id}` names the partitions that it keeps or waits for"
+        f"{shell.command('doctor', group_id)} names the partitions that it keeps or waits for"
     )
 
 

@@ -8,6 +8,7 @@ to do, if anything. The group is that of the row. Programs may rely on the begin
 from collections.abc import Sequence
 
 from assignor.protocol.migration import POLICY, Migration
+from pipeline import shell
 
 _SHOWN = 3
 """Members that a list names."""
@@ -70,7 +71,9 @@ def not_stable(state: str | None) -> str:
 
 def paused(by: str, why: str, group_id: str) -> str:
     """An operator has paused the group."""
-    return f"paused by {by}{f': {why}' if why else ''}; `lagwise resume {group_id}` allows plans again"
+    return (
+        f"paused by {by}{f': {why}' if why else ''}; {shell.command('resume', group_id)} allows plans again"
+    )
 
 
 def unreadable_subscription(member_id: str, error: str) -> str:
@@ -143,7 +146,7 @@ def task_failed(times: int) -> str:
 
 def awaiting_approval(since: str, group_id: str) -> str:
     """The plan is made, and an operator has to publish it."""
-    return f"the plan waits for approval since {since}; `lagwise approve {group_id}` shows and publishes it"
+    return f"the plan waits for approval since {since}; {shell.command('approve', group_id)} shows and publishes it"
 
 
 def approved(by: str, why: str) -> str:
@@ -200,10 +203,9 @@ def guard_lag(lag: int, limit: int) -> str:
 
 def guard_lag_seconds(lag_s: float | None, limit_ms: int) -> str:
     """The lag is young, or of unknown age."""
-    limit = f"min_lag_s = {_s(limit_ms)}"
     if lag_s is None:
-        return f"lag: the age of the oldest unread record is unknown, and {limit} needs it"
-    return f"lag: no partition is more than {lag_s:.0f} s behind or will be, less than {limit}"
+        return f"lag: the age of the oldest unread record is unknown, and min_lag_s = {_s(limit_ms)} needs it"
+    return f"lag: no partition is more than {lag_s:.0f} s behind or will be, less than min_lag_s = {_s(limit_ms)}"
 
 
 def guard_price(price_s: float, lasted_ms: int, least_ms: int) -> str:

@@ -15,7 +15,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_time(text: str, *, now: datetime) -> datetime:
-    """The time of a text: `90s`, `15m`, `1h` or `7d` before `now`, or an ISO 8601 date or time.
+    """The time of a text, in UTC: `90s`, `15m`, `1h` or `7d` before `now`, or an ISO 8601 date or time.
 
     A date or time without an offset is in UTC.
 
@@ -28,8 +28,9 @@ def parse_time(text: str, *, now: datetime) -> datetime:
             return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         # Python 3.10 cannot read the Z of log files.
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        # In UTC, because its date is compared with those that the tables are partitioned by.
+        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
     except (ValueError, OverflowError):
         raise typer.BadParameter(
             f"{text!r} is not a time; write 15m, 1h or 7d for a time ago, or 2026-01-31T12:00:00Z"
         ) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

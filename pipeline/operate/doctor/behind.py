@@ -11,7 +11,7 @@ from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.doctor.outages import outages
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.listings.decisions import no_time
-from pipeline.operate.old_log_ends import IS_OLD
+from pipeline.operate.old_log_ends import IS_OLD, is_age_open
 from pipeline.operate.output import partition_text, plain, span_text
 from pipeline.planning import reasons
 from pipeline.planning.rows.causes import cause_of
@@ -57,19 +57,26 @@ def _verdict(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> tup
             "unknown", f"the lag of all {len(rows)} partition(s) is unknown", _TODO_OF_UNKNOWN
         )
     unread = [row for row in known if row["lag"]]
+    has_older = any(is_age_open(row) for row in known)
+    if not unread and has_older:
+        return False, figures.finding(
+            "unknown", "nothing was unread at the last known log ends; what has arrived since is unknown"
+        )
     if not unread:
         return False, figures.finding("ok", "nothing is unread")
-    return _lateness(group, unread, figures)
+    return _lateness(group, unread, figures, has_older=has_older)
 
 
-def _lateness(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> tuple[bool, Finding]:
-    """How long the oldest unread record of these partitions has waited; each has one."""
+def _lateness(
+    group: GroupEvidence, rows: Sequence[Row], figures: Figures, *, has_older: bool
+) -> tuple[bool, Finding]:
+    """How long the oldest unread record of these partitions has waited; each has one, and others may have."""
     unread = f"{sum(row['lag'] for row in rows):,} records are unread"
     aged = [row for row in rows if row["lag_seconds"] is not None]
     if not aged:
         return False, figures.finding("unknown", f"{unread}, and how long the oldest has waited is unknown")
     worst = max(aged, key=lambda row: (row["lag_seconds"], row["lag"]))
-    has_older = len(aged) < len(rows) or any(row["lag_seconds_is_lower_bound"] for row in aged)
+    has_older = has_older or len(aged) < len(rows) or any(row["lag_seconds_is_lower_bound"] for row in aged)
     text = f"{unread}, the oldest for {'at least ' if has_older else ''}{span_text(worst['lag_seconds'])}"
     limit_s = group.stream.config.plan.for_group(group.group_id).guards.min_lag_s
     if worst["lag_seconds"] < max(limit_s, 1):

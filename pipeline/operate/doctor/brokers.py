@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
 from assignor.errors import DecodeError
 from assignor.protocol.control import decode, decode_key
+from pipeline import shell
 from pipeline.config.model import Config
 from pipeline.errors import (
     AccessRefusedError,
@@ -33,7 +34,7 @@ from pipeline.kafka.tokens import ready
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.doctor.evidence import GroupEvidence, StreamEvidence
 from pipeline.operate.doctor.facts import plan_of
-from pipeline.operate.doctor.finding import Figures, Finding, quoted
+from pipeline.operate.doctor.finding import Figures, Finding
 from pipeline.operate.output import plain
 from pipeline.operate.poll import READER, assign_all, messages
 
@@ -180,7 +181,7 @@ def _gone(group: GroupEvidence, figures: Figures) -> Finding:
             "unknown",
             f"Kafka's client describes no {kind} groups, so whether Kafka still has it is unknown; lagwise lists it "
             "nevertheless",
-            f"ask Kafka's own tool: `kafka-{kind}-groups.sh --describe --group {quoted(group.group_id)}`",
+            f"ask Kafka's own tool: `kafka-{kind}-groups.sh --describe --group {shell.quoted(group.group_id)}`",
         )
     if group.is_listed:
         return figures.finding(

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from shlex import quote
 from typing import Literal, TypeAlias
 
 from pipeline.operate.output import plain
@@ -61,18 +60,3 @@ def group_text(group_id: str) -> str:
     """Return a group's name for a sentence; put an invisible one in quotation marks."""
     text = plain(group_id)
     return text if text.strip() else f'"{text}"'
-
-
-def doctor_command(group_id: str) -> str:
-    """Return the command that shows more about the group, for bash."""
-    # A name that begins with a hyphen would be an option.
-    end_of_options = "-- " if group_id.startswith("-") else ""
-    return f"`lagwise doctor {end_of_options}{quoted(group_id)}`"
-
-
-def quoted(name: str) -> str:
-    """Return the name as an argument for bash that no character of it can escape."""
-    if name.isprintable():
-        return quote(name)
-    escaped = (c if c.isprintable() and c not in "\\'" else f"\\U{ord(c):08x}" for c in name)
-    return f"$'{''.join(escaped)}'"

@@ -7,9 +7,10 @@ from datetime import timedelta
 
 import pyarrow.compute as pc
 
+from pipeline import shell
 from pipeline.decode.bounded import LEFT_OUT
 from pipeline.operate.doctor.evidence import Row, StreamEvidence, listed_groups, rows_of
-from pipeline.operate.doctor.finding import Figures, Finding, doctor_command, group_text, named
+from pipeline.operate.doctor.finding import Figures, Finding, group_text, named
 from pipeline.operate.doctor.stream import TABLE, held
 from pipeline.operate.output import partition_text, plain
 from pipeline.planning import reasons
@@ -107,7 +108,7 @@ def _decisions(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
         groups = sorted(row["group_id"] for row in rows if _cause(row) == cause)
         names = named([group_text(group_id) for group_id in groups])
         yield figures.about(group_text(groups[0])).finding(
-            "note", f"{count} group(s), {names}: {plain(cause)}", doctor_command(groups[0])
+            "note", f"{count} group(s), {names}: {plain(cause)}", shell.command("doctor", groups[0])
         )
 
 

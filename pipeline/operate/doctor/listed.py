@@ -5,9 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pipeline import shell
 from pipeline.name_filter import NameFilter
 from pipeline.operate.doctor.evidence import GroupEvidence
-from pipeline.operate.doctor.finding import Figures, Finding, named, quoted
+from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.output import partition_text, plain
 
@@ -44,7 +45,7 @@ def _without_lag(group: GroupEvidence, figures: Figures) -> Finding:
         return figures.finding(
             "note",
             "lagwise shows no lag of share groups: it does not read the topic in which Kafka keeps their positions",
-            f"ask Kafka's own tool: `kafka-share-groups.sh --describe --group {quoted(group.group_id)}`",
+            f"ask Kafka's own tool: `kafka-share-groups.sh --describe --group {shell.quoted(group.group_id)}`",
         )
     return figures.finding(
         "note",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pipeline import shell
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
 from pipeline.operate.doctor.facts import facts_of, plan_of
 from pipeline.operate.doctor.finding import Figures, Finding, Level
@@ -108,7 +109,7 @@ def _awaiting(group: GroupEvidence, decision: Row, figures: Figures) -> Finding:
     return figures.finding(
         "note",
         f"a plan with {len(decision['moves'])} move(s) waits for approval since {since}{why}",
-        f"publish it with `lagwise approve {plain(group.group_id)}` until {until}; after that it is made again",
+        f"publish it with {shell.command('approve', group.group_id)} until {until}; after that it is made again",
     )
 
 
@@ -196,8 +197,8 @@ def _judged(group: GroupEvidence, decision: Row) -> Iterator[Finding]:
             "note",
             f"the group gets no plan before {plain(decision['probation_until'])}: it is on probation, since {plans} "
             "hurt it",
-            f"`lagwise recommendations --group {plain(group.group_id)} --detail` shows the plan and its effect; "
-            f"`lagwise resume {plain(group.group_id)}` ends the probation",
+            f"`lagwise recommendations --group {shell.quoted(group.group_id)} --detail` shows the plan and its effect; "
+            f"{shell.command('resume', group.group_id)} ends the probation",
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pipeline.errors import StoreError
 from pipeline.operate.doctor.evidence import StreamEvidence
 from pipeline.operate.doctor.finding import Figures, Finding, Level
-from pipeline.operate.health import sight
+from pipeline.operate.health import CLOCKS_DIFFER_S, sight
 from pipeline.operate.output import plain, span_text
 from pipeline.tables.owner.health import Health, Sight, judge, late_after_s
 from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
@@ -13,7 +13,6 @@ from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
 TABLE = "partition_lag"
 """Its newest batch is that of all tables, because it is written last."""
 
-_CLOCKS_DIFFER_S = 10
 _SO_OLD = "figures below that come from the tables are as old"
 _LOOK = "see the driver's log: batches take long, or Kafka is unavailable"
 _KAFKA = "look at the brokers and at the network between them and the driver; it continues by itself when they answer"
@@ -24,7 +23,7 @@ def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
     """Return the verdict of `lagwise health`, with the age of the tables."""
     figures = Figures(question="tables", source=TABLE, as_of=stream.as_of, object=plain(stream.tables.root))
     age_s = None if stream.as_of is None else (stream.now - stream.as_of).total_seconds()
-    if age_s is not None and age_s < -_CLOCKS_DIFFER_S:
+    if age_s is not None and age_s < -CLOCKS_DIFFER_S:
         yield figures.finding(
             "unknown",
             f"the newest batch began {span_text(-age_s)} from now by this machine's clock, so no age below is right",

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from pipeline import shell
 from pipeline.operate.doctor.behind import behind
 from pipeline.operate.doctor.evidence import GroupEvidence, StreamEvidence, read_groups
-from pipeline.operate.doctor.finding import Figures, Finding, doctor_command, group_text, named
+from pipeline.operate.doctor.finding import Figures, Finding, group_text, named
 from pipeline.operate.doctor.followed import followed
 from pipeline.operate.doctor.listed import listed
 from pipeline.operate.doctor.planned import planned_itself
@@ -52,7 +53,7 @@ def trouble(stream: StreamEvidence) -> Iterator[Finding]:
         yield figures.about(group_text(dark[0])).finding(
             "unknown",
             f"{len(dark)} group(s) cannot be judged: {named([group_text(group_id) for group_id in dark])}",
-            doctor_command(dark[0]),
+            shell.command("doctor", dark[0]),
         )
     if groups and not bad and not dark:
         yield figures.finding("ok", f"none of {len(groups)} group(s) is in trouble")
@@ -77,5 +78,5 @@ def _worst(group: _Group, figures: Figures) -> Finding:
     more = f" (and {len(group.problems) - 1} more)" if len(group.problems) > 1 else ""
     name, as_of = group_text(group.group_id), first.as_of or figures.as_of
     return replace(figures, source=first.source, as_of=as_of, object=name).finding(
-        "problem", f"{name}: {plain(first.cause)}{more}", doctor_command(group.group_id)
+        "problem", f"{name}: {plain(first.cause)}{more}", shell.command("doctor", group.group_id)
     )

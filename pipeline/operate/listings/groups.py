@@ -18,7 +18,7 @@ def count_of(name: str) -> Callable[[Row], str]:
 
 
 def _state_cell(row: Row) -> str:
-    return f"{plain(row['state'])}{'*' if row['unconfirmed_reason'] else ''}"
+    return f"{plain(row['state'])}{'*' if row['provisional'] else ''}"
 
 
 GROUP = Column(header="GROUP", name="group_id")
@@ -37,7 +37,7 @@ COLUMNS = (
     Column(header="UPDATED-AT", name="updated_at", is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
-"""Columns of `group_rows`."""
+"""Columns of `group_rows`, for rows `with_provisional`."""
 
 
 def _plan(row: Row) -> str:
@@ -50,6 +50,8 @@ PLAN = (
     Column(header="AWAITING-SINCE", name="awaiting_since", is_wide=True),
 )
 """Columns of `with_decisions`."""
+PROVISIONAL = Column(header="PROVISIONAL", name="provisional", is_wide=True)
+"""Column of `with_provisional`."""
 _DECISION = {"decision": pa.string(), "awaiting_since": pa.timestamp("us", "UTC")}
 
 
@@ -114,14 +116,31 @@ def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | N
     return _joined(members, reached, (*keys, "member_id"), kinds)
 
 
+def with_provisional(rows: pa.Table, behind: Sequence[int]) -> pa.Table:
+    """Rows of `group_rows` with `provisional`: whether they may be out of date.
+
+    Args:
+        rows: The rows.
+        behind: Partitions of the offsets topic that are not read to their end (`Stamp.behind`).
+    """
+    is_behind = pc.is_in(
+        rows["offsets_partition"], pa.array(behind, rows.schema.field("offsets_partition").type)
+    )
+    return rows.append_column("provisional", pc.or_(is_behind, rows["unconfirmed_reason"].is_valid()))
+
+
 def group_rows(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
     """The groups that match a filter of `cluster` and `group_id`, by name, including those that only have commits.
+
+    They have `offsets_partition` in addition to the columns.
 
     Raises:
         MissingTableError: The stream has not made the tables yet.
         StoreError: They cannot be read.
     """
-    rows = with_known_members(tables.read("consumer_groups", columns=names(COLUMNS), where=wanted))
+    rows = with_known_members(
+        tables.read("consumer_groups", columns=[*names(COLUMNS), "offsets_partition"], where=wanted)
+    )
     rows = pa.concat_tables([rows, _without_record(rows, tables, wanted)], promote_options="default")
     return rows.sort_by([("group_id", "ascending"), ("cluster", "ascending")])
 

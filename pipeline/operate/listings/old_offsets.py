@@ -11,12 +11,13 @@ from pipeline.operate.old_log_ends import IS_OLD
 from pipeline.operate.output import Row, plain
 from pipeline.tables.reading import Tables
 
-_MARK = "~"
+OLD = "~"
+"""Sign before a figure that rests on an old log end offset."""
 
 
 def old_cell(name: str) -> Callable[[Row], str]:
     """A cell of rows `with_is_old`, with `~` before it if it is, or follows from, an old log end offset."""
-    return lambda row: f"{_MARK if row[IS_OLD] and row[name] is not None else ''}{plain(row[name])}"
+    return lambda row: f"{OLD if row[IS_OLD] and row[name] is not None else ''}{plain(row[name])}"
 
 
 def warning(rows: pa.Table, limit: timedelta, tables: Tables) -> str | None:
@@ -27,7 +28,7 @@ def warning(rows: pa.Table, limit: timedelta, tables: Tables) -> str | None:
     since: datetime = pc.min(old["log_observed_at"]).as_py()
     error = _error(old, tables)
     return (
-        f"{_MARK} {old.num_rows} of {rows.num_rows} rows: no broker has reported the log end offset for more than "
+        f"{OLD} {old.num_rows} of {rows.num_rows} rows: no broker has reported the log end offset for more than "
         f"{limit.total_seconds():.0f} s, for the oldest row since {plain(since)}{f' ({error})' if error else ''}; "
         "the lag may have grown since"
     )

@@ -4,7 +4,8 @@ from typing import Literal
 
 import pyarrow as pa
 
-from pipeline.operate.listings.old_offsets import old_cell
+from pipeline.operate.listings.old_offsets import OLD, old_cell
+from pipeline.operate.old_log_ends import is_age_open
 from pipeline.operate.output import Column, Row, plain
 
 _KEY = ("group_id", "topic", "partition", "member_id", "client_id", "client_host", "cluster")
@@ -19,7 +20,9 @@ SortKey = Literal["group", "topic", "lag", "lag_seconds"]
 
 
 def seconds_cell(row: Row) -> str:
-    """`lag_seconds`, with `>` before it if it is only a lower bound."""
+    """`lag_seconds`, with `>` before it if it is only a lower bound, and `~` if only an old log end makes it 0."""
+    if is_age_open(row):
+        return f"{OLD}{plain(row['lag_seconds'])}"
     bound = ">" if row["lag_seconds_is_lower_bound"] else ""
     return f"{bound}{plain(row['lag_seconds'])}"
 

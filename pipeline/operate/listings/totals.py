@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.operate.old_log_ends import IS_OLD, are_ages_open
 from pipeline.operate.output import Column, Row, plain
 
 TotalBy = Literal["group", "topic", "member"]
@@ -107,7 +108,9 @@ def _with_sound_rates(summed: pa.Table) -> pa.Table:
 
 def _prepared(rows: pa.Table) -> pa.Table:
     """The rows with additional columns for the sums."""
-    has_more_seconds = pc.or_kleene(rows["lag_seconds"].is_null(), rows["lag_seconds_is_lower_bound"])
+    has_more_seconds = pc.or_kleene(
+        pc.or_(rows["lag_seconds"].is_null(), are_ages_open(rows)), rows["lag_seconds_is_lower_bound"]
+    )
     columns = {
         "is_growing": pc.equal(rows["trend"].cast(pa.string()), "growing"),
         "is_bound": pc.fill_null(has_more_seconds, fill_value=False),
@@ -119,5 +122,5 @@ def _prepared(rows: pa.Table) -> pa.Table:
 
 
 def may_have_unread(rows: pa.Table) -> pa.ChunkedArray:
-    """Whether each row has unread records, which Kafka may delete; also true if that is unknown."""
-    return pc.fill_null(pc.not_equal(rows["lag"], 0), fill_value=True)
+    """Whether each row `with_is_old` has unread records, which Kafka may delete; also true if that is unknown."""
+    return pc.or_(pc.fill_null(pc.not_equal(rows["lag"], 0), fill_value=True), rows[IS_OLD])

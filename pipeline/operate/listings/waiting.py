@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from pipeline import shell
 from pipeline.errors import NotWaitingError
 from pipeline.operate.output import Row, iterate, plain
 from pipeline.planning.state import from_json
@@ -45,7 +46,7 @@ def check_is(row: Mapping[str, Any], group: str, plan: str) -> None:
     if plan != plan_id(row):
         raise NotWaitingError(
             f"plan {plain(plan)} of group {plain(group)} no longer waits for approval, but {plan_id(row)} does; "
-            f"look at it with `lagwise approve {plain(group)}`, or on its page"
+            f"look at it with {shell.command('approve', group)}, or on its page"
         )
 
 

@@ -4,15 +4,13 @@ from typing import Annotated
 
 import typer
 
-from pipeline.config.load import load
-from pipeline.config.secret_values import resolve
-from pipeline.operate.cli.locations import StreamConfigOption, find_config
+from pipeline.operate.cli.locations import StreamConfigOption, find, find_config
 from pipeline.operate.cli.orders.approval import with_approval
 from pipeline.operate.cli.orders.commands import GroupArgument, OutputOption, ReasonOption, give, who
+from pipeline.operate.cli.tables.lag import warn_if_late
 from pipeline.operate.cli.tables.recommendations import STORY_COLUMNS, story
 from pipeline.operate.listings.waiting import check_is, plan_id, waiting_row
 from pipeline.operate.output import Row, plain
-from pipeline.tables.reading import Tables
 
 
 def approve(
@@ -43,11 +41,11 @@ def approve(
     """
     if output == "json" and not (yes or plan):
         raise typer.BadParameter("-o json asks no questions: add --plan ID or --yes")
-    settings = load(find_config(config))
-    tables = Tables(settings.tables.root, resolve(settings.tables.storage_options))
-    row = waiting_row(tables, group, STORY_COLUMNS)
+    source = find(None, find_config(config))
+    row = waiting_row(source.tables, group, STORY_COLUMNS)
     if plan is not None:
         check_is(row, group, plan)
+    warn_if_late(source)
     if output == "text":
         typer.echo("\n".join(_shown(row)))
     if not (yes or plan):

@@ -16,7 +16,7 @@ import typer
 
 from assignor.errors import EncodeError
 from assignor.protocol.commands import Orders
-from pipeline import clock
+from pipeline import clock, shell
 from pipeline.config.load import load
 from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.operate.cli.orders import change as orders_change
@@ -144,7 +144,7 @@ def trigger(
         output=output,
     )
     if written.paused:
-        note(f"{plain(group)} is paused: no plan is published before `lagwise resume {plain(group)}`")
+        note(f"{plain(group)} is paused: no plan is published before {shell.command('resume', group)}")
 
 
 def pin(

@@ -8,15 +8,27 @@ import pyarrow.compute as pc
 import typer
 
 from pipeline.clock import at
-from pipeline.errors import StoreError
+from pipeline.errors import MissingTableError, StoreError
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, TableSource, find
+from pipeline.operate.health import CLOCKS_DIFFER_S
 from pipeline.operate.listings.old_offsets import warning
 from pipeline.operate.listings.partitions import COLUMNS, SortKey, ordered
 from pipeline.operate.listings.totals import TotalBy, totals
 from pipeline.operate.old_log_ends import limit_of, with_is_old
-from pipeline.operate.output import FormatOption, WideOption, end_without, names, note, plain, progress, show
+from pipeline.operate.output import (
+    FormatOption,
+    WideOption,
+    end_without,
+    names,
+    note,
+    plain,
+    progress,
+    show,
+    span_text,
+)
 from pipeline.tables.owner import heartbeat
 from pipeline.tables.reading import Tables, all_of, matches
+from pipeline.tables.stamp import Stamp
 
 _BATCHES_UNTIL_OLD = 3
 _EMPTY = (
@@ -66,7 +78,8 @@ def lag(
     delete it at any moment, or has already (EXPIRED).
 
     A status with * is provisional: the commit may be an old one. LAG with ~ rests on an old log end offset, because no
-    broker has reported a newer one. LAG-SECONDS with > is a lower bound. - means unknown or none.
+    broker has reported a newer one; so does a LAG-SECONDS of ~0. LAG-SECONDS with > is a lower bound. - means unknown
+    or none.
 
     Totals count what is known: > marks those that would be larger, < those that would be smaller, with full data.
 
@@ -94,27 +107,42 @@ def unconfirmed(rows: pa.Table) -> tuple[int, str | None]:
     return len(reasons), reasons[0].as_py() if len(reasons) else None
 
 
-def warn_if_late(source: TableSource) -> None:
-    """Print a note on stderr, with the cause, if the tables are older than three triggers."""
-    now, stamp = datetime.now(tz=timezone.utc), source.tables.open("partition_lag").stamp
+def why_provisional(stamp: Stamp | None) -> str:
+    """Why rows are provisional that have no reason of their own."""
+    if stamp is not None and stamp.reason is not None:
+        return plain(stamp.reason)
+    return "the stream has not read the offsets topic to its end since it started"
+
+
+def warn_if_late(source: TableSource) -> Stamp | None:
+    """Return the newest stamp; print a note on stderr, with the cause, if it is older than three triggers."""
+    now = datetime.now(tz=timezone.utc)
+    try:
+        stamp = source.tables.open("partition_lag").stamp
+    except MissingTableError:
+        # A batch writes this table last, and none is complete.
+        return None
     # A driver that starts commits to the table before it measures anything.
     written = source.tables.written_at("partition_lag") if stamp is None else at(stamp.at_ms)
     age = now - written
+    if age < timedelta(seconds=-CLOCKS_DIFFER_S):
+        note(
+            f"the newest batch began {span_text(-age.total_seconds())} from now by this machine's clock, so its age is "
+            "unknown; compare the clocks of this machine and of the driver's host"
+        )
     if age > timedelta(seconds=_BATCHES_UNTIL_OLD * source.config.trigger.interval_s):
         note(_stream_words(source.tables, age.total_seconds(), now))
+    return stamp
 
 
 def _warn(source: TableSource, rows: pa.Table, limit: timedelta) -> None:
-    warn_if_late(source)
+    stamp = warn_if_late(source)
     count, why = unconfirmed(rows)
     if count:
         note(f"* {count} of {rows.num_rows} rows may be out of date: {why}")
     provisional = (pc.sum(rows["provisional"]).as_py() or 0) - count
     if provisional > 0:
-        note(
-            f"* {provisional} of {rows.num_rows} rows are provisional: the stream has not read the offsets "
-            "topic to its end since it started"
-        )
+        note(f"* {provisional} of {rows.num_rows} rows are provisional: {why_provisional(stamp)}")
     old = warning(rows, limit, source.tables)
     if old:
         note(old)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from pipeline import shell
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption
 from pipeline.operate.listings.decisions import (
@@ -111,7 +112,8 @@ def story(row: Row) -> list[str]:
         lines.append(f"  {plan_story(row)}")
     if row["probation_until"] is not None:
         lines.append(
-            f"  on probation until {plain(row['probation_until'])}; `lagwise resume {group}` ends it"
+            f"  on probation until {plain(row['probation_until'])}; "
+            f"{shell.command('resume', row['group_id'])} ends it"
         )
     for move in row["moves"] or ():
         owners = f"{plain(move['from'])} -> {plain(move['to'])}"

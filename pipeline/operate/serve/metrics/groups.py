@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from pipeline.config.model import MetricsConfig
 from pipeline.operate.listings.totals import may_have_unread
-from pipeline.operate.old_log_ends import IS_OLD
+from pipeline.operate.old_log_ends import IS_OLD, are_ages_open
 from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.partitions import member_columns
 from pipeline.operate.serve.metrics.text import Labels, Samples, labels_of, samples
@@ -60,7 +60,7 @@ def _partition_counts(lag: pa.Table) -> Iterator[Samples]:
         "lag_unknown": lag["lag"].is_null(),
         "lag_at_commit_unknown": lag["lag_at_commit"].is_null(),
         "lag_seconds_unknown": lag["lag_seconds"].is_null(),
-        "lag_seconds_lower_bound": lag["lag_seconds_is_lower_bound"],
+        "lag_seconds_lower_bound": pc.or_(lag["lag_seconds_is_lower_bound"], are_ages_open(lag)),
         "log_end_old": lag[IS_OLD],
         "provisional": lag["provisional"],
         "retention_unknown": pc.and_(lag["retention_seconds"].is_null(), may_have_unread(lag)),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline.operate.old_log_ends import is_age_open
 from pipeline.operate.output import Row, iterate
 from pipeline.operate.serve.page.names import member_name
 from pipeline.operate.serve.views.group import worst
@@ -76,11 +77,8 @@ def _cell(row: Row, to: Mapping[Key, str | None], names: Mapping[str, str]) -> C
     lag = "lag unknown" if row["lag"] is None else f"lag {row['lag']:,}{' (old)' if row['is_old'] else ''}"
     at_commit = "" if row["lag_at_commit"] is None else f", {row['lag_at_commit']:,} at its newest commit"
     seconds = row["lag_seconds"]
-    age = (
-        ""
-        if seconds is None
-        else f", {'at least ' if row['lag_seconds_is_lower_bound'] else ''}{seconds:.1f} s"
-    )
+    has_more = row["lag_seconds_is_lower_bound"] or is_age_open(row)
+    age = "" if seconds is None else f", {'at least ' if has_more else ''}{seconds:.1f} s"
     moves = _moves_to(to[key], names) if key in to else ""
     return Cell(
         partition=row["partition"],

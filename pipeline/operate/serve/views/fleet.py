@@ -55,7 +55,7 @@ def fleet_of(found: Snapshot, config: Config) -> Fleet:
     plans = {plan.row["group_id"]: plan for plan in plans_of(rows)}
     sums = _sums(rows.partition_lag)
     listed = groups.with_decisions(groups.group_rows(found, None), found, None)
-    known = listed.drop_columns(["members"])
+    known = listed.drop_columns(["members", "offsets_partition"])
     return Fleet(
         rows={row["group_id"]: _row(row, sums, members, plans) for row in iterate(known)},
         members=members,

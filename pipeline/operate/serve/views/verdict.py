@@ -22,7 +22,7 @@ def verdict(row: Row) -> Verdict:
     """The worst verdict on a group that its row in the fleet supports."""
     found = _trouble(row) or _lag(row)
     unknown = row["unknown_lag"] + row["old_lag"]
-    if not unknown or found.level == "none":
+    if not unknown or (found.level == "none" and not row["lag_seconds_is_lower_bound"]):
         return found
     doubt = f"the lag of {unknown} of {row['partitions']} partitions is unknown or old"
     if found.level == "good":

@@ -81,6 +81,20 @@ def test_unknown_is_never_taken_for_no_lag(
     assert (first.level, first.cause) == (level, cause)
 
 
+def test_group_is_not_said_to_be_on_time_by_an_old_log_end(patient: Patient) -> None:
+    """What has arrived since may be late."""
+    old = lag(1, **QUIET, log_observed_at=at(-600))
+
+    (only_old, *_), (with_lag, *_) = behind(patient, old), behind(patient, lag(0, lag_seconds=4.0), old)
+
+    assert only_old == (
+        "unknown",
+        "nothing was unread at the last known log ends; what has arrived since is unknown",
+    )
+    assert with_lag[0] == "unknown"
+    assert "the oldest for at least 4 s, so whether it is late" in with_lag[1]
+
+
 def test_partitions_without_a_known_lag_are_counted_beside_the_others(patient: Patient) -> None:
     never = lag(1, lag=None, lag_seconds=None, status="NOT_COMMITTED")
     unknown = lag(2, lag=None, lag_seconds=None, status="UNKNOWN")

@@ -1,12 +1,8 @@
 """All groups at once: those in trouble first, the worst at the top."""
 
-import subprocess
 from typing import Any
 
-import pytest
-
 from pipeline.operate.doctor.evidence import read_group, read_groups, read_stream
-from pipeline.operate.doctor.finding import doctor_command
 from pipeline.operate.doctor.trouble import trouble
 from tests.support.job.frames import at
 from tests.support.operate.findings import told
@@ -95,14 +91,3 @@ def test_evidence_of_all_groups_is_that_of_each(patient: Patient) -> None:
             alone.orders,
         )
         assert (evidence.acks, evidence.quarantined) == (alone.acks, alone.quarantined)
-
-
-@pytest.mark.parametrize("name", ["-foo", "a\nb", "\\it's\x1b[31m", "é\tü", "$(id)`id`", "--"])
-def test_command_for_a_group_reaches_that_group_in_a_shell(name: str) -> None:
-    command = doctor_command(name).removeprefix("`lagwise doctor").removesuffix("`")
-    assert command.isprintable()
-
-    printed = subprocess.run(["bash", "-c", f"printf '%s;'{command}"], capture_output=True, check=True)
-
-    *options, last = printed.stdout.decode().removesuffix(";").split(";")
-    assert (options, last) == (["--"] if name.startswith("-") else [], name)

@@ -70,6 +70,20 @@ def test_sums_are_of_what_is_known_and_the_rest_is_counted(world: World, scrape:
     assert found.value("lagwise_group_provisional", **GROUP) == 1
 
 
+def test_age_0_at_an_old_log_end_counts_as_a_lower_bound(world: World, scrape: Scraping) -> None:
+    read = {"lag": 0, "lag_seconds": 0.0, "lag_seconds_is_lower_bound": False}
+    world.write(
+        "partition_lag",
+        {"partition": 0, **read, "log_observed_at": NOON - timedelta(hours=1)},
+        {"partition": 1, **read, "log_observed_at": NOON},
+    )
+
+    doubts = scrape().of("lagwise_group_doubtful_partitions")
+
+    counts = {dict(labels)["why"]: count for labels, count in doubts.items()}
+    assert (counts["lag_seconds_lower_bound"], counts["retention_unknown"]) == (1, 1)
+
+
 def test_lag_at_commit_has_no_sample_where_no_samples_of_the_log_tell_it(
     world: World, scrape: Scraping
 ) -> None:

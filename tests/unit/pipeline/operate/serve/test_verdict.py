@@ -65,6 +65,16 @@ def test_nobody_keeps_up_of_whom_a_part_is_unknown_or_old(doubt: dict[str, int])
     )
 
 
+def test_age_that_may_be_more_is_told_with_the_partitions_that_are_old() -> None:
+    found = verdict({**_WELL, "lag_seconds": 0.0, "lag_seconds_is_lower_bound": True, "old_lag": 6})
+
+    assert found == (
+        "none",
+        "not known",
+        "the oldest record waits at least 0 s; the lag of 6 of 6 partitions is unknown or old",
+    )
+
+
 def test_trouble_is_trouble_whatever_is_unknown_beside_it() -> None:
     found = verdict({**_WELL, "statuses": {"STOP": 2, "UNKNOWN": 1}, "unknown_lag": 1})
 

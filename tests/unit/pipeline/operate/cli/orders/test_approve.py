@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from assignor.protocol.commands import Approval, Orders
+from pipeline.clock import now_ms
 from pipeline.errors import NotWaitingError
 from pipeline.operate.cli.app import app
 from pipeline.operate.cli.orders import approve as command
@@ -17,6 +18,7 @@ from pipeline.operate.cli.orders import change as orders_change
 from pipeline.operate.cli.orders.approval import with_approval
 from pipeline.operate.cli.orders.change import as_text, row
 from pipeline.planning.state import GroupState, to_json
+from pipeline.tables.stamp import Stamp
 from tests.support.operate.patient import plan
 from tests.support.operate.table_world import NOON, World
 
@@ -81,6 +83,18 @@ def test_plan_is_shown_and_asked_about(world: World, approve: Approve, given: li
     (orders,) = given
     assert orders.approval is not None
     assert (orders.approval.hashes, orders.approval.reason) == (("3f2a", "91bc"), "INC-1")
+
+
+def test_operator_is_told_that_the_plan_is_of_old_tables_before_he_is_asked(
+    world: World, approve: Approve, given: list[Orders]
+) -> None:
+    world.write("plan_state", WAITING)
+    world.write("partition_lag", stamp=Stamp(batch_id=1, at_ms=now_ms() - 604_800_000))
+
+    result = approve(input="n\n")
+
+    assert (result.exit_code, given) == (1, [])
+    assert result.stderr.startswith("the table was written 60480")
 
 
 @pytest.mark.parametrize("arguments", [("--yes",), ("--plan", "3f2a-91bc"), ("--yes", "-o", "json")], ids=str)

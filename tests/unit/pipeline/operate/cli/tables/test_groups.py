@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.clock import now_ms
+from pipeline.tables.stamp import Stamp
 from tests.support.operate.table_world import NOON
 
 _MEMBER = {"client_id": "c", "client_host": "/h", "topics": ["t"], "owned": {}, "assigned": {}}
@@ -64,6 +66,34 @@ def test_group_that_nobody_has_confirmed_is_marked_and_told_with_the_reason(worl
     assert "out of date" not in world.run("groups", "-g", "sure").stderr
     wide = world.run("groups", "--wide").stdout.splitlines()
     assert [reason in line for line in wide] == [False, True, False]
+
+
+def test_group_whose_part_of_the_offsets_topic_is_not_read_is_marked_and_told_with_the_reason(
+    world: Any,
+) -> None:
+    reason = "1 of 50 partitions of __consumer_offsets cannot be read: broker 2 does not answer"
+    stamp = Stamp(batch_id=1, at_ms=now_ms(), behind=(3,), reason=reason)
+    world.write("partition_lag", {"offsets_partition": 3}, {"group_id": "bare"}, stamp=stamp)
+    world.write(
+        "consumer_groups",
+        _GROUP | {"offsets_partition": 3},
+        _GROUP | {"group_id": "read", "offsets_partition": 4},
+    )
+
+    result = world.run("groups")
+
+    assert [line.split()[2] for line in result.stdout.splitlines()[1:]] == ["-", "Stable*", "Stable"]
+    assert result.stderr == f"* state and members of 1 of 3 groups are provisional: {reason}\n"
+    groups = json.loads(world.run("groups", "-o", "json").stdout)
+    assert [group["provisional"] for group in groups] == [False, True, False]
+
+
+def test_old_tables_are_told_on_stderr(world: Any) -> None:
+    world.write("partition_lag", stamp=Stamp(batch_id=1, at_ms=now_ms() - 604_800_000))
+    world.write("consumer_groups", _GROUP)
+
+    assert world.run("groups").stderr.startswith("the table was written 60480")
+    assert world.run("groups", "--members").stderr.startswith("the table was written 60480")
 
 
 def test_classic_group_without_members_has_0(world: Any) -> None:

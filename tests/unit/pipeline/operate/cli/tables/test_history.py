@@ -46,6 +46,25 @@ def test_moment_has_the_newest_row_of_each_partition(world: Any) -> None:
     assert _lags(world, "--at", "2026-01-31T00:30:00Z") == ["12", "13"]
 
 
+def test_moment_with_an_offset_is_the_same_one_as_in_utc(world: Any) -> None:
+    """Its local date may be another than the date that the table is partitioned by."""
+    _write_hours(world)
+
+    assert (
+        _lags(world, "--at", "2026-01-30T20:30:00-05:00")
+        == _lags(world, "--at", "2026-01-31T01:30:00Z")
+        == ["12", "11"]
+    )
+
+
+def test_span_from_a_time_with_an_offset_is_the_same_one_as_in_utc(world: Any) -> None:
+    _write_hours(world)
+
+    assert _lags(world, "--since", "2026-01-31T08:30:00+09:00") == [str(hours) for hours in range(12, -1, -1)]
+    found = world.run("history", "-g", "other", "--since", "2026-01-31T08:30:00+09:00")
+    assert "no row between 2026-01-30T23:30:00Z and " in found.stderr
+
+
 def test_moment_looks_back_one_day(world: Any) -> None:
     _write_hours(world)
 
@@ -115,7 +134,9 @@ def test_bare_time_is_utc_wherever_the_machine_is(monkeypatch: pytest.MonkeyPatc
     assert moment == datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
-@pytest.mark.parametrize("text", ["", "1", "1w", "-1h", "yesterday", "99999999999d", "2026-13-01"])
+@pytest.mark.parametrize(
+    "text", ["", "1", "1w", "-1h", "yesterday", "99999999999d", "2026-13-01", "0001-01-01T00:00+01:00"]
+)
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(BadParameter, match="is not a time"):
         parse_time(text, now=NOON)

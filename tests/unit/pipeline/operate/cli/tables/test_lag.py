@@ -334,6 +334,25 @@ def test_start_of_a_driver_makes_the_rows_no_younger(world: Any) -> None:
     assert world.run("lag").stderr.startswith("the table was written 60480")
 
 
+def test_table_from_the_future_shows_that_clocks_differ(world: Any) -> None:
+    """The driver's clock was ahead; the driver may have died since."""
+    world.write("partition_lag", _ROW, stamp=Stamp(batch_id=1, at_ms=now_ms() + 600_000))
+
+    told = world.run("lag").stderr
+
+    assert told.startswith(
+        "the newest batch began 10 min from now by this machine's clock, so its age is unknown;"
+    )
+
+
+def test_rows_are_provisional_for_the_reason_that_the_batch_gives(world: Any) -> None:
+    reason = "1 of 50 partitions of __consumer_offsets cannot be read: broker 2 does not answer"
+    stamp = Stamp(batch_id=1, at_ms=now_ms(), behind=(3,), reason=reason)
+    world.write("partition_lag", _ROW | {"provisional": True}, stamp=stamp)
+
+    assert world.run("lag").stderr == f"* 1 of 1 rows are provisional: {reason}\n"
+
+
 def test_old_table_is_told_on_stderr(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     world.write("partition_lag", _ROW)
     monkeypatch.setattr(Tables, "written_at", lambda *_: datetime(2020, 1, 1, tzinfo=timezone.utc))

@@ -74,3 +74,33 @@ def test_history_marks_them_too(world: Any) -> None:
     world.write("lag_history", observed(600))
 
     assert world.lines("history", *_ALL["history"])[0][5:7] == ["~42", "~27"]
+
+
+def test_age_of_nothing_unread_at_an_old_log_end_is_marked(world: Any) -> None:
+    """What has arrived since may be old; where there is lag, the next record and its age are known."""
+    read = {"lag": 0, "lag_seconds": 0.0}
+    world.write(
+        "partition_lag",
+        observed(1, **read),
+        observed(600, partition=1, **read),
+        observed(600, partition=2, lag_seconds=700.0),
+    )
+
+    assert [line[-3] for line in world.lines("lag")] == ["0.0", "~0.0", "700.0"]
+
+
+@pytest.mark.parametrize(
+    ("seconds_ago", "age", "retention", "is_bound"), [(1, "0.0", "-", False), (600, ">0.0", "-", True)]
+)
+def test_totals_of_nothing_unread_at_an_old_log_end_are_bounds(
+    world: Any, seconds_ago: int, age: str, retention: str, *, is_bound: bool
+) -> None:
+    world.write(
+        "partition_lag", observed(seconds_ago, lag=0, lag_seconds=0.0, lag_seconds_is_lower_bound=False)
+    )
+
+    (line,) = world.lines("lag", "--total", "group")
+    (row,) = json.loads(world.run("lag", "--total", "group", "-o", "json").stdout)
+
+    assert (line[7], line[9]) == (age, retention)
+    assert (row["lag_seconds_is_lower_bound"], row["unknown_retention"]) == (is_bound, int(is_bound))

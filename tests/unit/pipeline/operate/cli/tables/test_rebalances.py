@@ -69,6 +69,14 @@ def test_moment_shows_each_group_as_it_was_however_long_ago_it_changed(changed: 
     assert [line[1] for line in earlier] == ["billing", "old"]
 
 
+def test_times_with_an_offset_are_the_same_as_in_utc(changed: Any) -> None:
+    at = changed.lines("rebalances", "--at", "2026-01-30T22:30:00-05:00")
+    since = changed.lines("rebalances", "--since", "2026-01-31T00:30:00+19:00")
+
+    assert [line[1] for line in at] == ["billing", "old"]
+    assert [line[2] for line in since] == ["4", "1", "-", "9", "5", "6"]
+
+
 def test_members_are_shown_with_what_they_were_given(changed: Any) -> None:
     lines = changed.lines("rebalances", "--at", "2026-01-31T10:30:00Z", "--members")
 

@@ -105,6 +105,24 @@ def test_lag_at_the_newest_commits_stands_beside_the_lag_and_says_when_it_is_par
     assert "lag 70,123, 69,000 at its newest commit, 912.5 s, STALL" in text
 
 
+def test_age_0_at_an_old_log_end_is_at_least_0(world: World, page: Asking) -> None:
+    world.write(
+        "partition_lag",
+        {
+            "lag": 0,
+            "lag_seconds": 0.0,
+            "lag_seconds_is_lower_bound": False,
+            "log_observed_at": NOON - timedelta(hours=1),
+        },
+    )
+
+    text = " ".join(re.sub(r"<[^>]+>", " ", page("/group?id=billing").text).split())
+
+    assert "lag 0 (old), at least 0.0 s, OK" in text
+    assert "oldest record waits at least 0.0 s" in text
+    assert "the lag of 1 of 1 partitions is unknown or old" in text
+
+
 def test_partitions_read_as_in_the_command(billing: World, page: Asking) -> None:
     shown = Read(page("/group?id=billing").text)
 
