@@ -1,10 +1,13 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
+from tests.operate.browser import browser
 from tests.support.operate.table_world import World
 
 _ENDED_WITHIN_S = 120.0
@@ -41,3 +44,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> World:
         finally:
             process.kill()
     return World(place / ".lagwise" / "demo" / "tables")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as running:
+        yield running

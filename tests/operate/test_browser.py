@@ -11,13 +11,11 @@ import pytest
 from deltalake import DeltaTable
 from playwright.sync_api import Browser, Page
 
-from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.orders import Desk
 from pipeline.tables.reading import Tables
-from pipeline.tables.stamp import Stamp
-from tests.operate.browser import barriers, browser
+from tests.operate.browser import barriers
 from tests.operate.figures import Cell, shown
 from tests.support.operate.fleet_world import fleet_world
 from tests.support.operate.serving import Serving, serving, serving_app
@@ -32,12 +30,6 @@ _TRIED_FOR_S = 120.0
 _WIDTHS = (390, 1280)
 _THEMES: tuple[Theme, ...] = ("light", "dark")
 _TOKEN = "correct horse battery"  # noqa: S105 - of the test
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -326,39 +318,6 @@ def test_all_is_readable_and_ordered_without_javascript(
 
     assert page.get_by_role("heading", name="Approved").is_visible()
     assert written == [{"group": "group-000", "plan": "3f2a-91bc", "reason": "INC-1", "by": "ann@page"}]
-
-
-def test_page_refreshes_by_itself_unless_somebody_uses_it(
-    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    world = fleet_world(tmp_path_factory.mktemp("moving") / "tables", groups=2, partitions=1)
-
-    def lag(records: int) -> None:
-        world.replace(
-            "partition_lag",
-            {"group_id": "group-000", "lag": records, "lag_seconds": 1.0},
-            stamp=Stamp(batch_id=records, at_ms=clock.now_ms()),
-        )
-
-    lag(111)
-    with serving("--tables", str(world.root)) as running:
-        page = chromium.new_page()
-        page.goto(running.url)
-        page.locator('td data[value="111"]').first.wait_for()
-        lag(222)
-        page.locator('td data[value="222"]').first.wait_for()
-
-        page.get_by_label("Name contains").fill("group")
-        lag(333)
-        page.get_by_text("refresh waits while you use the page").wait_for()
-        assert page.get_by_label("Name contains").input_value() == "group"
-        assert page.locator('td data[value="222"]').first.is_visible()
-        assert barriers(page) == []
-
-        page.get_by_label("Name contains").fill("")
-        page.get_by_label("Name contains").blur()
-        page.locator('td data[value="333"]').first.wait_for()
-    page.get_by_text("not refreshed: these figures get older").wait_for()
 
 
 def test_wrong_token_is_told_and_the_group_is_a_link_away(

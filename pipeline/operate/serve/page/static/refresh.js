@@ -37,21 +37,27 @@
     fresh.querySelectorAll("details").forEach(one => { one.open = open.get(one.id) ?? one.open; });
   };
 
+  // An age that stands there would pass for that of now; the time before it stays true.
+  const stale = () => header.querySelectorAll(".ago").forEach(one => { one.textContent = "; not refreshed since"; });
+
   const refresh = async () => {
     const main = document.querySelector("main");
-    if (!box.checked || document.hidden) return;
+    if (!box.checked || document.hidden) return stale();
     try {
-      const answer = await fetch(location.href, { cache: "no-store" });
+      const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(EVERY_MS - 1000) });
       if (!answer.ok) throw new Error(`lagwise serve answers ${answer.status}`);
       const next = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (isInUse(main)) return says("refresh waits while you use the page");
+      if (isInUse(main)) {
+        stale();
+        return says("refresh waits while you use the page");
+      }
       replace(main, next);
       const age = header.querySelector(".age"), fresh = next.querySelector("header .age");
       if (age && fresh) age.replaceWith(fresh);
+      else stale();
       says(EVERY);
     } catch (error) {
-      // The age that stands there would pass for a new one.
-      header.querySelector(".age")?.replaceChildren("not refreshed: these figures get older");
+      stale();
       says(`refresh failed: ${error.message}`);
     }
   };
