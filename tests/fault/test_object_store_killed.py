@@ -53,7 +53,9 @@ def _killed_while_the_store_answers(drivers: KilledDrivers, proxy: StoreProxy, t
 
 def _killed_once_a_plan_is_out(drivers: KilledDrivers) -> int | None:
     """The drivers before ended in their first batches, which repeat a batch of another and so send nothing."""
-    return _killed_when(drivers, lambda: any(control_records(drivers.bootstrap)), "a plan on the control topic")
+    return _killed_when(
+        drivers, lambda: any(control_records(drivers.bootstrap)), "a plan on the control topic"
+    )
 
 
 @pytest.fixture(scope="module")
