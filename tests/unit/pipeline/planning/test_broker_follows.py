@@ -47,7 +47,7 @@ def test_no_member_that_follows_by_itself_follows_a_plan_for_the_broker() -> Non
 
     known.feed(encode_key("local", "g"), (decision.record or "").encode())
 
-    assert known.newest(NOW_MS + 1) == (decision.epoch, None)
+    assert known.newest(NOW_MS + 1) == (decision.epoch, None, None)
 
 
 def test_plan_that_the_broker_applies_is_under_way_and_then_applied() -> None:
