@@ -15,6 +15,10 @@ from pipeline.errors import ConfigError
 MASK = "****"
 
 _SECRET_NAME = re.compile(r"password|secret|key|token|jaas|credential", re.IGNORECASE)
+_OF_JAVA = re.compile(r"(?:password|secret|token|credential)\w*=", re.IGNORECASE)
+"""A secret among the options of a JVM, such as `-Djavax.net.ssl.trustStorePassword=…`."""
+_LOGIN = re.compile(r"://[^/@\s]+:[^/@\s]+@")
+"""User and password in a URL."""
 # The source and audience of a key or token are no secrets, and seeing them helps when they are wrong.
 _PLACE_NAME = re.compile(r"\.(location|key\.file|endpoint\.url|client\.id)$", re.IGNORECASE)
 
@@ -26,14 +30,17 @@ def is_reference(value: str) -> bool:
 
 def is_plain_secret(name: str, value: str) -> bool:
     """Whether the setting `name` has a secret in plain text as its value."""
-    # The argument of a function or of librdkafka may contain a secret, or only a region.
-    is_in_text = name.endswith("oauthbearer.config") and bool(_SECRET_NAME.search(value))
-    return (
-        (bool(_SECRET_NAME.search(name)) or is_in_text)
-        and not (_PLACE_NAME.search(name) and "@" not in value)
-        and bool(value)
-        and not is_reference(value)
-    )
+    is_named = bool(_SECRET_NAME.search(name)) and not (_PLACE_NAME.search(name) and "@" not in value)
+    return (is_named or _is_in_text(name, value)) and bool(value) and not is_reference(value)
+
+
+def _is_in_text(name: str, value: str) -> bool:
+    """Whether the value, which the name does not call a secret, contains one."""
+    if name.endswith("oauthbearer.config"):
+        # The argument of a function or of librdkafka may contain a secret, or only a region.
+        return bool(_SECRET_NAME.search(value))
+    is_of_java = name.endswith("JavaOptions") and bool(_OF_JAVA.search(value))
+    return is_of_java or bool(_LOGIN.search(value))
 
 
 def masked(settings: Mapping[str, str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ class Entry:
     partition: int
     offset: int
     written_at: str
-    """Timestamp of the record, ISO 8601 in UTC."""
+    """Timestamp of the record, ISO 8601 in UTC; milliseconds since 1970 beyond the year 9999."""
     key: str
     """Key as text; undecodable bytes are escaped."""
     record: dict[str, Any] | None
@@ -68,5 +68,9 @@ def _decoded(value: bytes) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def _iso(timestamp_ms: int) -> str:
-    moment = clock.at(timestamp_ms)
+    try:
+        moment = clock.at(timestamp_ms)
+    except (ValueError, OverflowError, OSError):
+        # Producers may write any number.
+        return f"{timestamp_ms} ms"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -30,6 +30,8 @@ _MOST_UNFETCHED_BYTES = 32 << 20
 _BAD_REQUEST, _TIMEOUT, _UNAVAILABLE = 400, 408, 503
 _COMING = (h11.IDLE, h11.SEND_BODY)
 """States of a client whose request is not complete."""
+_UNANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
+"""Own states in which an answer can begin."""
 
 
 class Connections(ServerState):
@@ -152,8 +154,11 @@ class Connection(H11Protocol):
         self.close_now()
 
     def _refuse(self, status: int, cause: str) -> None:
-        """Answer instead of the application, and close the connection."""
+        """Answer instead of the application, unless an answer has begun, and close the connection."""
         self._forget_request()
+        if self.conn.our_state not in _UNANSWERED:
+            self.close_now()
+            return
         body = f"{cause}\n".encode()
         headers = {
             **SAFE_HEADERS,

@@ -45,6 +45,8 @@ def serve(app: ASGIApp, config: ServeConfig, *, on_listening: Callable[[str], No
         access_log=False,
         lifespan="off",
         server_header=False,
+        # Without a proxy, a client on this machine would choose the address for which its orders are counted.
+        proxy_headers=bool(config.origins),
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
     )
     shown = f"[{host}]" if ":" in host else host

@@ -27,7 +27,23 @@ def test_plain_secret_is_masked(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("spark.driver.extraJavaOptions", "-Xss4m -Djavax.net.ssl.trustStorePassword=hunter2"),
+        ("spark.executor.defaultJavaOptions", "-Dmy.client_secret=hunter2"),
+        ("proxy_url", "http://me:hunter2@proxy:3128"),
+        ("sasl.oauthbearer.token.endpoint.url", "https://me:hunter2@login.example.com/token"),
+    ],
+)
+def test_secret_inside_a_value_is_masked(name: str, value: str) -> None:
+    assert masked({name: value}) == {name: "****"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
         ("bootstrap.servers", "b:1"),
+        ("spark.driver.extraJavaOptions", "-Djavax.net.ssl.trustStore=/etc/t.jks -XX:+UseZGC"),
+        ("proxy_url", "http://proxy:3128/a@b"),
+        ("spark.hadoop.fs.defaultFS", "abfss://container@account.dfs.core.windows.net/x"),
         ("sasl.password", "env:KAFKA_PASSWORD"),
         ("sasl.password", "file:/run/secrets/p"),
         ("ssl.key.location", "/etc/key.pem"),

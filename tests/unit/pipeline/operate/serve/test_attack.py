@@ -147,6 +147,20 @@ def test_a_thousand_bad_requests_are_one_line_of_log(tables: World) -> None:
         assert log.text.count("Invalid HTTP request received") == 1
 
 
+def test_body_that_turns_into_garbage_after_its_answer_ends_the_connection(tables: World) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: evil.example\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
+    with attackable(tables) as (running, log):
+        with connect(running, head) as client:
+            assert client.recv(1_000).startswith(b"HTTP/1.1 421 ")
+            with suppress(OSError):
+                client.sendall(b"zzz\r\n")
+                while client.recv(1_000):
+                    pass
+
+        assert served_within_s(running, "/") < _SERVED_WITHIN_S
+        assert "Traceback" not in log.text
+
+
 class Working:
     """An application that is at work on every request until it is let go, and then answers with so many bytes."""
 

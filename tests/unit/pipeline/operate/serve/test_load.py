@@ -1,5 +1,6 @@
 """A group of 50,000 partitions: pages of it, and who else is served while eight clients ask for it."""
 
+import base64
 import json
 import logging
 import threading
@@ -23,6 +24,11 @@ _LARGE = (
     "/api/v1/groups/billing/partitions?limit=10000",
     "/group?id=billing",
     "/api/v1/groups/billing",
+)
+
+_NESTED, _HALF_A_PAIR = (
+    "after=" + base64.urlsafe_b64encode(text).decode().rstrip("=")
+    for text in (b"[" * 3_000, b'["\\ud800",1]')
 )
 
 
@@ -104,7 +110,18 @@ def test_page_is_a_thousand_partitions_unless_the_request_says_otherwise(served:
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=10001", "limit=x", "after=", "after=!", "after=W10", "after=WyJhIiwgMS41XQ"]
+    "query",
+    [
+        "limit=0",
+        "limit=10001",
+        "limit=x",
+        "after=",
+        "after=!",
+        "after=W10",
+        "after=WyJhIiwgMS41XQ",
+        _NESTED,
+        _HALF_A_PAIR,
+    ],
 )
 def test_page_that_cannot_be_is_refused(served: Serving, query: str) -> None:
     answer = served.get(f"/api/v1/groups/billing/partitions?{query}")

@@ -1,5 +1,6 @@
 """`lagwise serve` as it is run: without Spark and Kafka clients, until it is told to stop."""
 
+import gc
 import gzip
 import json
 import signal
@@ -8,17 +9,22 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
 
 from pipeline.config.model import Config, ServeConfig
 from pipeline.errors import ConfigError
 from pipeline.operate.cli.serve import desk_of
+from pipeline.operate.serve.listener import server
 from pipeline.tables.owner.beat_file import FILE_NAME
 from pipeline.tables.owner.driver_report import DriverReport
 from pipeline.tables.owner.heartbeat import Heartbeat
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
+from tests.support.operate.asgi import ask
 from tests.support.operate.prometheus_text import parse
 from tests.support.operate.serving import Serving, serving
 from tests.support.operate.table_world import World
@@ -186,3 +192,24 @@ def test_token_that_is_missing_or_short_is_told_at_start(
     with pytest.raises(ConfigError, match=r"^serve\.token: has 5 characters"):
         desk_of(tables, config)
     assert desk_of(tables, Config()) is None
+
+
+@pytest.mark.parametrize(("origins", "address"), [([], "127.0.0.1"), (["https://a.example"], "10.0.0.7")])
+def test_address_that_a_header_names_counts_only_behind_a_proxy(
+    monkeypatch: pytest.MonkeyPatch, origins: list[str], address: str
+) -> None:
+    seen = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await PlainTextResponse(str(Request(scope).client.host))(scope, receive, send)  # type: ignore[union-attr]
+
+    def run(self: Any, **_: Any) -> None:
+        self.config.load()
+        seen.append(ask(self.config.loaded_app, "/", X_Forwarded_For="10.0.0.7").text)
+
+    monkeypatch.setattr(server._Server, "run", run)
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+
+    server.serve(app, ServeConfig(port=0, origins=origins), on_listening=lambda _: None)
+
+    assert seen == [address]

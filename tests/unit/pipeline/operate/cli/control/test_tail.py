@@ -45,6 +45,7 @@ class _Message:
     data: bytes | None = b""
     failure: KafkaError | None = None
     number: int = 0
+    at_ms: int = 1_760_000_000_123
 
     def partition(self) -> int:
         return self.number
@@ -53,7 +54,7 @@ class _Message:
         return 5
 
     def timestamp(self) -> tuple[int, int]:
-        return (1, 1_760_000_000_123)
+        return (1, self.at_ms)
 
     def key(self) -> bytes:
         return _KEY
@@ -167,3 +168,8 @@ def test_silence_ends_when_it_is_limited(answer: _Message | None) -> None:
         BrokerUnavailableError, match="topic t could not be read to its end: no broker answered for"
     ):
         next(found)
+
+
+@pytest.mark.parametrize("at_ms", [253_402_300_800_000, 2**62])
+def test_time_of_a_record_that_no_calendar_reaches_is_shown_as_it_is(at_ms: int) -> None:
+    assert entry(_Message(data=None, at_ms=at_ms)).as_text().startswith(f"{at_ms} ms  0@5  ")  # type: ignore[arg-type]
