@@ -320,7 +320,7 @@ class ControlConfig(_Section):
                 raise ValueError(f"{key}: {name} is an internal topic of Kafka; choose another")
             first = next(other for other in named if named[other] == name)
             if first != key and not first.startswith("acks_topic"):
-                raise ValueError(f"{key}: {name} is control.{first} as well; choose another")
+                raise ValueError(f"{key}: {name} is {'control.' + first} as well; choose another")
         return self
 
     @property
