@@ -71,9 +71,8 @@ def not_stable(state: str | None) -> str:
 
 def paused(by: str, why: str, group_id: str) -> str:
     """An operator has paused the group."""
-    return (
-        f"paused by {by}{f': {why}' if why else ''}; {shell.command('resume', group_id)} allows plans again"
-    )
+    resume = shell.command("resume", group_id)
+    return f"paused by {by}{f': {why}' if why else ''}; {resume} allows plans again"
 
 
 def unreadable_subscription(member_id: str, error: str) -> str:
