@@ -2,7 +2,8 @@
 
 import re
 
-_QUERY = re.compile(r"(https?://[^\s'\"?]+)\?[^\s'\"]+")
+# It takes addresses without a query, too: to look for a query anew from each `http` of a text would be quadratic.
+_ADDRESS = re.compile(r"(https?://[^\s'\"?]+)(\?[^\s'\"]+)?")
 
 
 class PipelineError(Exception):
@@ -83,4 +84,4 @@ class MissingTableError(StoreError):
 
 def without_queries(text: str) -> str:
     """The text with the query of each URL left out: Arrow quotes URLs of Azure with the signature that opens them."""
-    return _QUERY.sub(r"\1?…", text)
+    return _ADDRESS.sub(lambda found: found[1] + ("?…" if found[2] else ""), text)

@@ -134,7 +134,7 @@ class TablesConfig(_Section):
 
     root: Annotated[str, Field(min_length=1)] = ".lagwise/tables"
     checkpoint: str = ""
-    retention_hours: Annotated[float, Field(gt=0, le=8760)] = 2.0
+    retention_hours: Annotated[float, Field(gt=0, le=87_600)] = 2.0
     upkeep_every_batches: Count = 60
     give_up_after_s: Seconds = 3600
     shared: bool = False
@@ -316,7 +316,7 @@ class ControlConfig(_Section):
         named = {"topic": self.topic, "commands_topic": self.commands_topic, "acks_topic": self.acks_topic}
         named |= {f'acks_topics."{prefix}"': name for prefix, name in self.acks_topics.items()}
         for key, name in named.items():
-            if name.startswith("__"):
+            if name in {"__consumer_offsets", "__transaction_state", "__share_group_state"}:
                 raise ValueError(f"{key}: {name} is an internal topic of Kafka; choose another")
             first = next(other for other in named if named[other] == name)
             if first != key and not first.startswith("acks_topic"):

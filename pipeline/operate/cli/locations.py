@@ -14,6 +14,7 @@ from pipeline.config.model import ClusterConfig, Config, KafkaConfig
 from pipeline.config.secret_values import resolve
 from pipeline.errors import ConfigError
 from pipeline.tables.reading import Tables
+from pipeline.tables.storage import folder_of
 
 DEFAULT_CONFIG = "conf/lagwise.toml"
 DEMO_TABLES = ".lagwise/demo/tables"
@@ -94,7 +95,8 @@ def _shown_alike(tables: Sequence[str], configs: Sequence[Path]) -> Iterator[Tab
 
 def place_of(root: str) -> str:
     """The root of tables as one text, whichever path leads there."""
-    return root.rstrip("/") if "://" in root else str(Path(root).resolve())
+    folder = folder_of(root)
+    return root.rstrip("/") if folder is None else str(folder.resolve())
 
 
 def find_config(config: Path | None) -> Path:

@@ -8,6 +8,7 @@ import errno
 import logging
 import socket
 import threading
+import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -112,39 +113,51 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = _MOST_CONNECTIONS
 
     def __init__(self, *arguments: Any) -> None:
-        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        self._lock = threading.Lock()
+        self._until_s: dict[socket.socket, float] = {}
+        """Open connections, oldest first, and how long each may last."""
         super().__init__(*arguments)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve the client in a thread of its own, or close the connection while there are too many."""
-        if not self._free.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+        """Serve the client in a thread of its own; if there are too many, in the place of the oldest."""
+        with self._lock:
+            if len(self._until_s) >= _MOST_CONNECTIONS:
+                # A probe comes last, and its failure would restart the driver.
+                self._cut(next(iter(self._until_s)))
+            self._until_s[request] = time.monotonic() + _REQUEST_S
         try:
             super().process_request(request, client_address)
         except RuntimeError:
             # This process may start no more threads.
-            self._free.release()
+            self._forget(request)
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve the client until the deadline."""
-        deadline = threading.Timer(_REQUEST_S, _shut, [request])
-        deadline.daemon = True
+        """Serve the client."""
         try:
-            deadline.start()
             super().process_request_thread(request, client_address)
         finally:
-            deadline.cancel()
-            self._free.release()
+            self._forget(request)
+
+    def service_actions(self) -> None:
+        """Cut off who has had its time; twice a second."""
+        now_s = time.monotonic()
+        with self._lock:
+            for connection in [one for one, until_s in self._until_s.items() if until_s <= now_s]:
+                self._cut(connection)
+
+    def _cut(self, connection: socket.socket) -> None:
+        del self._until_s[connection]
+        # Its thread closes it.
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+    def _forget(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._until_s.pop(connection, None)
 
     def handle_error(self, *_: Any) -> None:
         """A client that goes away in the middle of an answer is not worth a trace."""
-
-
-def _shut(connection: socket.socket) -> None:
-    with suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _Server:

@@ -65,13 +65,19 @@ def back_up(tables: Tables, target: Path) -> Iterator[Copied]:
         StoreError: The folder exists, or another backup writes into it, or a table cannot be read, or it changes faster
             than it can be copied.
     """
+    _check_new(target)
     with _alone(target):
+        # Another one may have ended meanwhile.
+        _check_new(target)
         yield from _copied(tables, target)
 
 
-def _copied(tables: Tables, target: Path) -> Iterator[Copied]:
+def _check_new(target: Path) -> None:
     if target.exists():
         raise StoreError(f"{target} exists already; name a folder that does not, a new one for each backup")
+
+
+def _copied(tables: Tables, target: Path) -> Iterator[Copied]:
     unfinished = target.with_name(f"{target.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     copied = []

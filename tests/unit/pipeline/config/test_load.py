@@ -76,7 +76,7 @@ def test_unknown_key_gets_advice(problems: Problems, text: str, expected: str) -
         ("[plan]\ndry_run = 0", 'plan.dry_run: must be true, false or "approve", not 0'),
         ("[trigger]\ninterval_s = 0", "trigger.interval_s: must be at least 1, not 0"),
         ("[history]\nkeep_days = 1000000", "history.keep_days: must be at most 36500, not 1000000"),
-        ("[tables]\nretention_hours = inf", "tables.retention_hours: must be at most 8760, not inf"),
+        ("[tables]\nretention_hours = inf", "tables.retention_hours: must be at most 87600, not inf"),
         ("[source]\ntopics_include = 'a'", "source.topics_include: must be an array, not 'a'"),
         ("[source]\ntopics_include = [1]", "source.topics_include[0]: must be a string, not 1"),
         (
@@ -113,6 +113,14 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
     lines = problems("[plan]\ninterval_s = 'x'\n[trigger]\nintervals = 1\n")
 
     assert [line.split(":")[0] for line in lines] == ["trigger.intervals", "plan.interval_s"]
+
+
+def test_topic_of_the_users_own_may_begin_with_underscores(tmp_path: Path) -> None:
+    """Kafka's internal topics have names that Kafka fixes."""
+    file = tmp_path / "lagwise.toml"
+    file.write_text("[control]\ntopic = '__lagwise.assignments'\nacks_topic = '__acks'")
+
+    assert load(file).control.topic == "__lagwise.assignments"
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,12 @@ def test_second_backup_into_a_folder_is_refused_and_the_first_is_complete(
     assert [one.name for one in target.parent.iterdir()] == ["copy"], "no lock stays behind"
 
 
+@pytest.mark.parametrize("target", [".", "/"])
+def test_folder_that_is_there_is_refused_whatever_its_name(store: Store, target: str) -> None:
+    with pytest.raises(StoreError, match="exists already"):
+        list(back_up(Tables(store.root), Path(target)))
+
+
 def test_lock_of_a_backup_that_has_ended_meanwhile_is_none(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

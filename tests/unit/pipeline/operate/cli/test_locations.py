@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import ConfigError
-from pipeline.operate.cli.locations import find, find_config
+from pipeline.operate.cli.locations import find, find_config, place_of
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +80,8 @@ def test_storage_options_are_resolved_and_not_shown(monkeypatch: pytest.MonkeyPa
 
     assert source.tables.storage_options == {"AWS_SECRET_ACCESS_KEY": "hunter2"}
     assert "hunter2" not in repr(source)
+
+
+@pytest.mark.parametrize("root", ["file://{}", "{}/", "{}/../{name}"])
+def test_folder_is_the_same_place_in_all_its_writings(tmp_path: Path, root: str) -> None:
+    assert place_of(root.format(tmp_path, name=tmp_path.name)) == place_of(str(tmp_path))
