@@ -47,21 +47,33 @@ def cooling_down(
     """P entries: was the partition moved too recently, or too often in a day, to be moved again.
 
     One whose owner is seen to drain less than it receives need not rest: the move before it was a mistake. One that was
-    moved by a plan that hurt rests for longer.
+    moved by a plan that hurt rests for longer, so that others are tried before it; if its owner loses ground and has no
+    other, it need not.
     """
     if not state.moved_at_ms and not state.rests_until_ms:
         return np.zeros(group.n_partitions, np.bool_)
     moved = state.moved_at_ms.items()
     resting = _places(group, (name for name, times in moved if now_ms - times[-1] < guards.partition_rest_ms))
-    resting &= ~losing_ground(group, beliefs)[group.owner]
-    return (resting | barred(group, guards, state, now_ms=now_ms)) & (group.owner >= 0)
+    loses = losing_ground(group, beliefs)
+    hurt, worn = _hurt(group, state, now_ms=now_ms), _worn(group, guards, state, now_ms=now_ms)
+    others = (group.owner >= 0) & (group.rate > 0) & ~(hurt | worn)
+    has_other = np.bincount(group.owner[others], minlength=group.n_members) > 0
+    found: Bools = (resting & ~loses[group.owner]) | (hurt & ~(loses & ~has_other)[group.owner]) | worn
+    return found & (group.owner >= 0)
 
 
 def barred(group: Group, guards: Guards, state: GroupState, *, now_ms: int) -> Bools:
     """P entries: was the partition moved as often within a day as it may be, or not long ago by a plan that hurt."""
-    moved, hurt = state.moved_at_ms.items(), state.rests_until_ms.items()
-    worn = (name for name, times in moved if _is_worn(times, guards, now_ms=now_ms))
-    return _places(group, (*worn, *(name for name, until_ms in hurt if now_ms < until_ms)))
+    return _hurt(group, state, now_ms=now_ms) | _worn(group, guards, state, now_ms=now_ms)
+
+
+def _hurt(group: Group, state: GroupState, *, now_ms: int) -> Bools:
+    return _places(group, (name for name, until_ms in state.rests_until_ms.items() if now_ms < until_ms))
+
+
+def _worn(group: Group, guards: Guards, state: GroupState, *, now_ms: int) -> Bools:
+    moved = state.moved_at_ms.items()
+    return _places(group, (name for name, times in moved if _is_worn(times, guards, now_ms=now_ms)))
 
 
 def _is_worn(times: tuple[int, ...], guards: Guards, *, now_ms: int) -> bool:

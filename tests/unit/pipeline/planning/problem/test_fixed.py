@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.planning.problem.fixed import pinned
+from pipeline.planning.problem.capacity import Belief
+from pipeline.planning.problem.fixed import cooling_down, pinned
+from pipeline.planning.state import FRESH
 from tests.support.assignors.groups import group, member
 from tests.support.planning.facts import NO_GUARDS, RULES
 from tests.support.planning.plan_walk import Walk
@@ -104,3 +106,36 @@ def test_partition_rests_unless_its_owner_is_seen_to_lose_ground(
     again = [walk.decide(after_s=60) for _ in range(3)]
 
     assert any(move.partition in given for decision in again for move in decision.moves) == moved
+
+
+@pytest.mark.parametrize(
+    ("rates", "hurt", "worn", "fixed"),
+    [
+        ([6.0, 6.0, 0.0], {0, 1}, set(), set()),
+        ([6.0, 5.0, 1.0], {0, 1}, set(), {0, 1}),
+        ([4.0, 4.0, 0.0], {0, 1}, set(), {0, 1}),
+        ([6.0, 6.0, 0.0], {0, 1}, {1}, {1}),
+        ([6.0, 5.0, 1.0], {0, 1}, {2}, {2}),
+    ],
+    ids=["no other", "another one", "keeps up", "moved too often", "the other moved too often"],
+)
+def test_partitions_of_a_plan_that_hurt_rest_unless_their_owner_loses_ground_and_has_no_other(
+    rates: list[float], hurt: set[int], worn: set[int], fixed: set[int]
+) -> None:
+    asked = group(
+        {"t": 4},
+        member("a", "t", owned={"t": [0, 1, 2]}, capacity=10.0),
+        member("b", "t", owned={"t": [3]}, capacity=10.0),
+        lags={"t": [900, 900, 0, 0]},
+        rates={"t": [*rates, 0.0]},
+    )
+    state = replace(
+        FRESH,
+        moved_at_ms={f"t:{number}": (1,) for number in worn},
+        rests_until_ms={f"t:{number}": 1_000 for number in hurt},
+    )
+    guards = replace(NO_GUARDS, partition_moves_per_day=1)
+
+    found = cooling_down(asked, {"a": Belief(capacity=10.0, is_shown=True)}, guards, state, now_ms=500)
+
+    assert set(np.flatnonzero(found).tolist()) == fixed
