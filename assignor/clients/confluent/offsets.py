@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Collection
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, TopicPartition
 
 from assignor.clients.clock import clock_s
 from assignor.clients.follower.state import PartitionKey
+
+_MOST_PARTS = 48
+"""Of a topic."""
 
 
 class Stored(NamedTuple):
@@ -25,21 +29,28 @@ def committed_offsets(
 
 
 def start_offsets(
-    consumer: Consumer, places: AbstractSet[PartitionKey], *, earliest: bool, timeout_s: float
+    consumer: Consumer,
+    places: AbstractSet[PartitionKey],
+    *,
+    earliest: bool,
+    timeout_s: float,
+    in_parts: bool = False,
 ) -> tuple[dict[PartitionKey, Stored], str]:
     """Return the committed offset of each partition; without one, the beginning or the end of its log.
 
-    Returns within `timeout_s`.
+    Returns within `timeout_s`; `in_parts` as in `bound_offsets`.
 
     Returns:
         The offsets found, and the last problem; empty if there was none. Partitions of a silent coordinator or
-        leader are missing.
+        leader are missing, and those of all leaders unless they are asked in parts.
     """
     deadline_s = clock_s() + timeout_s
     committed, problem = committed_offsets(consumer, places, timeout_s=timeout_s)
     never = [key for key, found in committed.items() if found.offset < 0]
     left_s = max(deadline_s - clock_s(), 0.0)
-    bounds, problem_of_bounds = bound_offsets(consumer, never, earliest=earliest, timeout_s=left_s)
+    bounds, problem_of_bounds = bound_offsets(
+        consumer, never, earliest=earliest, timeout_s=left_s, in_parts=in_parts
+    )
     known = {key: found for key, found in committed.items() if found.offset >= 0}
     return {**known, **{key: Stored(offset) for key, offset in bounds.items()}}, problem_of_bounds or problem
 
@@ -50,49 +61,37 @@ def bound_offsets(
     *,
     earliest: bool,
     timeout_s: float,
+    in_parts: bool = False,
 ) -> tuple[dict[PartitionKey, int], str]:
     """Return the first offset of each log, or the one after its last record; and the last problem.
 
-    Returns within `timeout_s`. Partitions of a silent leader are missing.
+    Returns within `timeout_s`. librdkafka returns nothing if one of the leaders that it asks is silent. Asked in parts,
+    each with an equal share of the time, the others answer; leaders that are all slow may need the time as a whole.
     """
     deadline_s = clock_s() + timeout_s
     # The names of both for a reader are also the times that Kafka's ListOffsets takes for them.
     at = OFFSET_BEGINNING if earliest else OFFSET_END
-
-    def ask(some: Collection[PartitionKey], within_s: float) -> tuple[dict[PartitionKey, Stored], str]:
-        return _asked(lambda asked: consumer.offsets_for_times(asked, timeout=within_s), _at(some, at))
-
-    is_one = len(places) <= 1
-    found, problem = ask(places, timeout_s if is_one else timeout_s / 2)
-    if problem and not found and not is_one:
-        # librdkafka returns nothing as long as one of the leaders is silent.
-        for led in _by_leader(consumer, places, within_s=_half_until(deadline_s)):
-            more, problem_of_leader = ask(led, _half_until(deadline_s))
-            found, problem = {**found, **more}, problem_of_leader or problem
-    return {key: bound.offset for key, bound in found.items()}, problem if len(found) < len(places) else ""
+    parts = _parts(places) if in_parts else [places]
+    found: dict[PartitionKey, int] = {}
+    problem = ""
+    for left, part in zip(range(len(parts), 0, -1), parts, strict=True):
+        within_s = max(deadline_s - clock_s(), 0.0) / left
+        answer, trouble = _asked(partial(consumer.offsets_for_times, timeout=within_s), _at(part, at))
+        found |= {key: bound.offset for key, bound in answer.items()}
+        problem = trouble or problem
+    return found, problem
 
 
-def _half_until(deadline_s: float) -> float:
-    """Return half of the time left, so that one silent broker leaves time to ask the next."""
-    return max(deadline_s - clock_s(), 0.0) / 2
+def _parts(places: Collection[PartitionKey]) -> list[Collection[PartitionKey]]:
+    """Return partitions in parts that mostly have one leader, without asking who leads.
 
-
-def _by_leader(
-    consumer: Consumer, places: Collection[PartitionKey], *, within_s: float
-) -> list[list[PartitionKey]]:
-    """Return the partitions of each leader; those whose leader is not known are missing."""
-    deadline_s = clock_s() + within_s
-    wanted, leaders = frozenset(places), dict[int, list[PartitionKey]]()
-    for topic in sorted({topic for topic, _ in wanted}):
-        try:
-            found = consumer.list_topics(topic, timeout=max(deadline_s - clock_s(), 0.0)).topics
-        except KafkaException:
-            break
-        partitions = found[topic].partitions if topic in found else {}
-        for number, partition in partitions.items():
-            if (topic, number) in wanted and partition.leader >= 0:
-                leaders.setdefault(partition.leader, []).append((topic, number))
-    return list(leaders.values())
+    librdkafka may put that question to the silent broker, and then does so again and again. Kafka deals out the leaders
+    of a topic's partitions in turn, and most clusters have 3, 4, 6, 8 or 12 brokers.
+    """
+    found: dict[PartitionKey, list[PartitionKey]] = {}
+    for topic, number in sorted(places):
+        found.setdefault((topic, number % _MOST_PARTS), []).append((topic, number))
+    return list(found.values())
 
 
 def _at(places: Collection[PartitionKey], offset: int) -> list[TopicPartition]:

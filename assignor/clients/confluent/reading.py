@@ -60,6 +60,7 @@ class Reading:
         # What was given up, too: librdkafka goes on pausing it when it has come back.
         self._paused_in_client: set[PartitionKey] = set()
         self._ask_again_after_s, self._ask_again_s = _ASK_AGAIN_AFTER_S, 0.0
+        self._asks_in_parts = False
 
     @property
     def places(self) -> frozenset[PartitionKey]:
@@ -224,8 +225,14 @@ class Reading:
         if not self._starting:
             return False
         found, problem = start_offsets(
-            self.consumer, self._starting, earliest=self._starts_earliest, timeout_s=_ANSWER_WITHIN_S
+            self.consumer,
+            self._starting,
+            earliest=self._starts_earliest,
+            timeout_s=_ANSWER_WITHIN_S,
+            in_parts=self._asks_in_parts,
         )
+        # In turns: one silent leader needs the one, leaders that are all slow the other.
+        self._asks_in_parts = bool(problem) and not self._asks_in_parts
         if problem:
             if self._ask_again_after_s == _ASK_AGAIN_AFTER_S:
                 log.warning(

@@ -89,6 +89,28 @@ def test_time_for_where_to_start_is_one_for_both_questions(monkeypatch: pytest.M
     assert waits == [0.25]
 
 
+def test_leaders_are_asked_together_and_in_the_next_turn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together, one silent leader fails the question; in parts, leaders that are all slow fail it."""
+    setup, waits = Setup(), list[tuple[list[int], float]]()
+
+    def offsets_for_times(asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        numbers = [one.partition for one in asked]
+        waits.append((numbers, timeout))
+        if 1 in numbers:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        return [TopicPartition("t", number, 95) for number in numbers]
+
+    monkeypatch.setattr(confluent_offsets, "clock_s", lambda: 0.0)
+    monkeypatch.setattr(setup.consumer, "offsets_for_times", offsets_for_times)
+    setup.consumer.will("on_assign", [0, 1, 48])
+    for _ in range(3):
+        setup.follower._reading._ask_again_s = 0.0
+        setup.poll()
+
+    assert waits == [([0, 1, 48], 1.0), ([0, 48], 0.5), ([1], 1.0), ([1], 1.0)]
+    assert [call for call in setup.calls() if call[0] == "assign"][-1] == ("assign", {0: 95, 48: 95})
+
+
 def test_partition_that_has_not_started_is_not_handed_over(following: Setup) -> None:
     following.consumer.silent = True
     following.consumer.will("on_revoke")

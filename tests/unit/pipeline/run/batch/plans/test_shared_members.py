@@ -12,7 +12,12 @@ from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import stamp_of
 from tests.support.job.frames import arrow, member
 
-FOLLOWED = PlanConfig(groups=[GroupRule(pattern="shop|bank|.*-b", follow="broker")])
+FOLLOWED = PlanConfig(
+    groups=[
+        GroupRule(pattern="old-.*", follow="broker", exclude=True),
+        GroupRule(pattern="shop|bank|.*-b", follow="broker"),
+    ]
+)
 
 
 def group(name: str, *member_ids: str, **fields: Any) -> dict[str, Any]:
@@ -45,8 +50,15 @@ def test_member_of_two_groups_that_the_broker_follows_is_named_in_the_reason_of_
 
 @pytest.mark.parametrize(
     "other",
-    [group("tool", "s1"), group("bank", "s1", group_type="classic"), group("bank", "b1"), group("bank")],
-    ids=["members follow", "classic", "another id", "empty"],
+    [
+        group("tool", "s1"),
+        group("bank", "s1", group_type="classic"),
+        group("old-b", "s1"),
+        group("bank", "b1"),
+        group("bank"),
+        group("bank", members=None),
+    ],
+    ids=["members follow", "classic", "excluded", "another id", "empty", "of unknown members"],
 )
 def test_group_whose_plans_no_broker_reads_takes_none_from_another(
     store: Store, other: dict[str, Any]
