@@ -15,7 +15,7 @@ from pipeline.errors import ConfigError
 MASK = "****"
 
 _SECRET_NAME = re.compile(r"password|secret|key|token|jaas|credential", re.IGNORECASE)
-_OF_JAVA = re.compile(r"(?:password|secret|token|credential)\w*=", re.IGNORECASE)
+_OF_JAVA = re.compile(r"((?:password|secret|token|credential)\w*=)\S*", re.IGNORECASE)
 """A secret among the options of a JVM, such as `-Djavax.net.ssl.trustStorePassword=…`."""
 _LOGIN = re.compile(r"://[^/@\s]+:[^/@\s]+@")
 """User and password in a URL."""
@@ -44,8 +44,18 @@ def _is_in_text(name: str, value: str) -> bool:
 
 
 def masked(settings: Mapping[str, str]) -> dict[str, str]:
-    """`settings` for output: plain secrets are replaced by `****`, references stay."""
-    return {name: MASK if is_plain_secret(name, value) else value for name, value in settings.items()}
+    """`settings` for output: plain secrets are replaced by `****`, references and other Java options stay."""
+    return {name: _shown(name, value) for name, value in settings.items()}
+
+
+def _shown(name: str, value: str) -> str:
+    if not is_plain_secret(name, value):
+        return value
+    # A secret in quotation marks may go on after a space.
+    if not name.endswith("JavaOptions") or re.search(r"[\"'\\]", value):
+        return MASK
+    shown = _OF_JAVA.sub(rf"\1{MASK}", value)
+    return MASK if shown == value or _LOGIN.search(shown) else shown
 
 
 def resolve(settings: Mapping[str, str]) -> dict[str, str]:

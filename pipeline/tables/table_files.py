@@ -22,6 +22,9 @@ from pipeline.tables.filesystem import files_at
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 """delta-rs colours its messages, for terminals that it does not look for."""
 
+_OF_DAMAGE = re.compile(r"Parquet magic bytes|Parquet file size is|deserialize thrift|Corrupt snappy")
+"""Arrow's words for bytes that are no Parquet file; it has no class of errors for them."""
+
 
 class DataFile(NamedTuple):
     """Entry for a file of a table."""
@@ -120,10 +123,10 @@ class TableRows:
 
     def _unreadable(self, error: Exception) -> StoreError:
         # Raised without its cause: the trace that Spark logs for a task would have the whole URL.
-        # Arrow's class for bytes that are no Parquet file.
         remedy = (
-            "; a file of the table is damaged: lagwise doctor says what to do"
-            if isinstance(error, pa.ArrowInvalid)
+            "; a file of the table is damaged: stop the stream, and restore this table's folder from a backup, or "
+            "move it away"
+            if is_damage(error)
             else ""
         )
         return StoreError(
@@ -142,6 +145,11 @@ class SentTables:
     def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
         """Read table `name` as `TableRows.read` does."""
         return TableRows(self.tables[name], self.storage_options).read(columns=columns, where=where)
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether Arrow has read a file, and found that it is no whole Parquet file."""
+    return bool(_OF_DAMAGE.search(str(error)))
 
 
 def line_of(error: Exception) -> str:

@@ -131,7 +131,9 @@ def test_pod_with_tables_in_a_bucket_does_not_fence_one_that_runs(standby: bool)
     )
 
     assert of_kind(found, "Deployment")["spec"]["replicas"] == (2 if standby else 1)
-    assert containers(found)["driver"]["args"] == ["run", "--standby"]
+    driver = containers(found)["driver"]
+    assert driver["args"] == ["run", "--standby"]
+    assert driver["readinessProbe"]["httpGet"]["path"] == "/healthz"
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ def with_value(value: object, *path: str) -> dict[str, Any]:
         ("config", "serve", "read_token"),
         (*_SPARK, "spark.hadoop.javax.jdo.option.ConnectionPassword"),
         (*_SPARK, "spark.hadoop.fs.s3a.secret.key"),
+        (*_SPARK, "spark.hadoop.fs.s3a.encryption.key"),
         (*_SPARK, "spark.hadoop.fs.azure.account.key.lag.dfs.core.windows.net"),
     ],
 )
@@ -48,6 +49,20 @@ def test_secret_in_plain_text_is_refused_and_a_reference_is_not(path: tuple[str,
 @pytest.mark.parametrize(
     ("value", "path"),
     [
+        ("-Xss4m -Djavax.net.ssl.trustStorePassword=hunter2", (*_SPARK, "spark.driver.extraJavaOptions")),
+        ("http://me:hunter2@proxy:3128", (*_SPARK, "spark.hadoop.proxy")),
+        ("http://me:hunter2@proxy:3128", (*_OPTIONS, "proxy_url")),
+    ],
+)
+def test_secret_inside_a_value_is_refused(value: str, path: tuple[str, ...]) -> None:
+    assert path[-1] in refusal(with_value(value, *path))
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ("-Xss4m -Djavax.net.ssl.trustStore=/etc/t.jks", (*_SPARK, "spark.driver.extraJavaOptions")),
+        ("http://proxy:3128", (*_OPTIONS, "proxy_url")),
         ("https://login.example.com", (*_PROPERTIES, "sasl.oauthbearer.token.endpoint.url")),
         ("/etc/lagwise/client.key", (*_PROPERTIES, "ssl.key.location")),
         ("PLAIN", (*_PROPERTIES, "sasl.mechanism")),

@@ -146,15 +146,16 @@ def group_rows(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
 
 
 def _without_record(known: pa.Table, tables: Readable, wanted: pc.Expression | None) -> pa.Table:
-    """Groups that only have commits, in the columns of `known`; all null except name, cluster and newest time."""
+    """Groups that only have commits, in the columns of `known`; all null except what their commits show."""
     keys = ["cluster", "group_id"]
     try:
-        lag = tables.read("partition_lag", columns=[*keys, "updated_at"], where=wanted)
+        lag = tables.read("partition_lag", columns=[*keys, "offsets_partition", "updated_at"], where=wanted)
     except MissingTableError:
         return known.slice(0, 0)
-    committed = lag.group_by(keys).aggregate([("updated_at", "max")])
-    others = committed.join(known.select(keys), keys=keys, join_type="left anti").to_pylist()
-    rows = [{**{key: row[key] for key in keys}, "updated_at": row["updated_at_max"]} for row in others]
+    # All commits of a group are in one partition of the offsets topic.
+    newest = lag.group_by(keys).aggregate([("offsets_partition", "max"), ("updated_at", "max")])
+    committed = newest.rename_columns([*keys, "offsets_partition", "updated_at"])
+    rows = committed.join(known.select(keys), keys=keys, join_type="left anti").to_pylist()
     nullable = pa.schema([field.with_nullable(True) for field in known.schema])
     return pa.Table.from_pylist(rows, schema=nullable)
 

@@ -116,3 +116,11 @@ capabilities:
 {{- define "lagwise.inStore" -}}
 {{- if regexMatch "^(s3|az|abfss?)://" .Values.config.tables.root -}}true{{- end -}}
 {{- end -}}
+
+{{- /*
+Not empty if the driver waits as a standby while another one runs. With tables in a bucket a single pod does, too: the
+pod of a node that was cut off may run beside its replacement, and each would fence the other.
+*/ -}}
+{{- define "lagwise.waits" -}}
+{{- if or .Values.standby (include "lagwise.inStore" .) -}}true{{- end -}}
+{{- end -}}

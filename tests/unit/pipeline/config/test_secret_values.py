@@ -27,14 +27,22 @@ def test_plain_secret_is_masked(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("spark.driver.extraJavaOptions", "-Xss4m -Djavax.net.ssl.trustStorePassword=hunter2"),
-        ("spark.executor.defaultJavaOptions", "-Dmy.client_secret=hunter2"),
+        ("spark.driver.extraJavaOptions", "'-Djavax.net.ssl.trustStorePassword=two hunters'"),
+        ("spark.executor.defaultJavaOptions", "-Dmy.client_secret=a -Dproxy=http://me:hunter2@proxy:3128"),
         ("proxy_url", "http://me:hunter2@proxy:3128"),
         ("sasl.oauthbearer.token.endpoint.url", "https://me:hunter2@login.example.com/token"),
     ],
 )
 def test_secret_inside_a_value_is_masked(name: str, value: str) -> None:
     assert masked({name: value}) == {name: "****"}
+
+
+def test_java_options_without_a_secret_are_shown_beside_one() -> None:
+    name = "spark.driver.extraJavaOptions"
+
+    shown = masked({name: "-Xmx2g -Djavax.net.ssl.trustStorePassword=hunter2 -Da=1"})
+
+    assert shown == {name: "-Xmx2g -Djavax.net.ssl.trustStorePassword=**** -Da=1"}
 
 
 @pytest.mark.parametrize(

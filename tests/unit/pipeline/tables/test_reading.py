@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from deltalake import write_deltalake
 from deltalake.fs import DeltaStorageHandler
@@ -44,11 +45,27 @@ def test_column_that_an_older_table_has_not_got_is_null(tmp_path: Path) -> None:
     assert found.sort_by("lag").to_pylist() == [{"later": None, "lag": 1}, {"later": None, "lag": 2}]
 
 
-@pytest.mark.parametrize("left", [b"", b"\0" * 500], ids=["empty", "zeros"])
-def test_damaged_file_is_told_from_a_store_that_does_not_answer(tmp_path: Path, left: bytes) -> None:
+@pytest.mark.parametrize("damaged", ["all", "nothing is left", "first page"])
+def test_damaged_file_is_told_from_a_store_that_does_not_answer(tmp_path: Path, damaged: str) -> None:
     write_deltalake(tmp_path / "lag", pa.table({"lag": [1]}))
     (file,) = (tmp_path / "lag").glob("*.parquet")
-    file.write_bytes(left)
+    good = file.read_bytes()
+    third = len(good) // 3
+    of_damage = {
+        "all": bytes(len(good)),
+        "nothing is left": b"",
+        "first page": good[:4] + bytes(third) + good[4 + third :],
+    }
+    file.write_bytes(of_damage[damaged])
 
-    with pytest.raises(StoreError, match="a file of the table is damaged: lagwise doctor says what to do"):
+    with pytest.raises(StoreError, match="a file of the table is damaged: stop the stream, and restore"):
         Tables(str(tmp_path)).read("lag", columns=["lag"])
+
+
+def test_wrong_question_is_not_taken_for_a_damaged_file(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "lag", pa.table({"lag": [1]}))
+
+    with pytest.raises(StoreError) as error:
+        Tables(str(tmp_path)).read("lag", columns=["lag"], where=pc.field("none") == 1)
+
+    assert "damaged" not in str(error.value)

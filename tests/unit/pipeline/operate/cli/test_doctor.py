@@ -165,19 +165,25 @@ def test_it_loads_no_spark(root: Path) -> None:
     assert done.stdout.splitlines()[-1] == "False"
 
 
-@pytest.mark.parametrize("left", [None, b"", b"PAR1"], ids=["gone", "empty", "cut short"])
+@pytest.mark.parametrize("table", ["consumer_groups", "partition_lag"])
+@pytest.mark.parametrize(
+    "left", [None, 0, 4, "zeros"], ids=["gone", "empty", "cut short", "zeros at its size"]
+)
 def test_tables_whose_files_are_gone_or_damaged_are_named(
-    root: Path, tmp_path: Path, left: bytes | None
+    root: Path, tmp_path: Path, left: int | str | None, table: str
 ) -> None:
     broken = tmp_path / "tables"
     shutil.copytree(root, broken)
-    (gone,) = (broken / "consumer_groups").glob("**/*.parquet")
-    gone.unlink() if left is None else gone.write_bytes(left)
+    (gone,) = (broken / table).glob("**/*-*.parquet")
+    if left is None:
+        gone.unlink()
+    else:
+        gone.write_bytes(bytes(gone.stat().st_size) if left == "zeros" else gone.read_bytes()[: int(left)])
 
     for arguments in ((), ("late",)):
         result = run(broken, *arguments)
-        line = next(one for one in result.stdout.splitlines() if "are gone or cut short" in one)
-        assert line.startswith("problem  tables   1 file(s) of table consumer_groups are gone or cut short")
+        line = next(one for one in result.stdout.splitlines() if "are gone or damaged" in one)
+        assert line.startswith(f"problem  tables   1 file(s) of table {table} are gone or damaged")
         assert gone.name in line
         assert result.exit_code == 1
 

@@ -73,7 +73,13 @@ def test_group_whose_part_of_the_offsets_topic_is_not_read_is_marked_and_told_wi
 ) -> None:
     reason = "1 of 50 partitions of __consumer_offsets cannot be read: broker 2 does not answer"
     stamp = Stamp(batch_id=1, at_ms=now_ms(), behind=(3,), reason=reason)
-    world.write("partition_lag", {"offsets_partition": 3}, {"group_id": "bare"}, stamp=stamp)
+    world.write(
+        "partition_lag",
+        {"offsets_partition": 3},
+        {"group_id": "bare", "offsets_partition": 3},
+        {"group_id": "bare-read", "offsets_partition": 4},
+        stamp=stamp,
+    )
     world.write(
         "consumer_groups",
         _GROUP | {"offsets_partition": 3},
@@ -82,10 +88,10 @@ def test_group_whose_part_of_the_offsets_topic_is_not_read_is_marked_and_told_wi
 
     result = world.run("groups")
 
-    assert [line.split()[2] for line in result.stdout.splitlines()[1:]] == ["-", "Stable*", "Stable"]
-    assert result.stderr == f"* state and members of 1 of 3 groups are provisional: {reason}\n"
+    assert [line.split()[2] for line in result.stdout.splitlines()[1:]] == ["-*", "-", "Stable*", "Stable"]
+    assert result.stderr == f"* state and members of 2 of 4 groups are provisional: {reason}\n"
     groups = json.loads(world.run("groups", "-o", "json").stdout)
-    assert [group["provisional"] for group in groups] == [False, True, False]
+    assert [group["provisional"] for group in groups] == [True, False, True, False]
 
 
 def test_old_tables_are_told_on_stderr(world: Any) -> None:
