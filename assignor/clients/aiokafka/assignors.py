@@ -73,7 +73,6 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
 
         Raises:
             NotAttachedError: The generation of what comes back would not be known.
-            FollowingMisusedError: Nothing reads the plans.
         """
         consumer = self._attached()
         if self._before_joining is not None:

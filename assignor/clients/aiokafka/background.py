@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import inspect
+import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -26,6 +27,8 @@ from assignor.clients.plugin.trouble import (
 )
 from assignor.protocol import acks as wire
 from assignor.protocol.acks import AnyAck
+
+log = logging.getLogger(__name__)
 
 # The client has no event for a generation, nor for partitions: a look at its fields costs microseconds.
 _LOOK_EVERY_S = 0.2
@@ -81,6 +84,7 @@ class Background:
         self._fed = asyncio.Condition()
         self._writer: Any = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._has_warned = False
 
     def start(self) -> None:
         """Start the tasks.
@@ -94,16 +98,25 @@ class Background:
             )
         self._tasks = [asyncio.create_task(run()) for run in (self._read, self._steer, self._send)]
 
-    def check_started(self) -> None:
-        """Return if the tasks were started.
+    def check_open(self) -> None:
+        """Return unless the tasks were stopped.
 
         Raises:
-            FollowingMisusedError: They never were.
+            FollowingMisusedError: They were.
         """
-        if not self._tasks:
+        if self._tasks and all(task.done() for task in self._tasks):
             raise FollowingMisusedError(
-                f"this follower of group {self._state.group} reads no plans: enter its Following (`async with`) "
-                "before the consumer is started"
+                f"this follower of group {self._state.group} was left; create a Following for each consumer"
+            )
+
+    def warn_unless_started(self) -> None:
+        """Log it once if the tasks were not started yet: the consumer is about to join."""
+        if not (self._tasks or self._has_warned):
+            self._has_warned = True
+            log.warning(
+                "group %s follows no plans until its Following is entered (`async with`), best before its consumer "
+                "is started",
+                self._state.group,
             )
 
     async def close(self) -> None:

@@ -51,7 +51,7 @@ class Following:
         self._membership = following(state)
         self.assignor = MemberAssignor(
             self._membership,
-            before_joining=self._check_entered,
+            before_joining=self._warn_unless_entered,
             before_leading=self._catch_up,
         )
         behind = default_assignors(past=self.assignor.past)
@@ -67,7 +67,12 @@ class Following:
         )
 
     def attach(self, consumer: AIOKafkaConsumer) -> None:
-        """Give the assignors their consumer, before it is started."""
+        """Give the assignors their consumer, before it is started.
+
+        Raises:
+            FollowingMisusedError: It was left.
+        """
+        self._background.check_open()
         self.assignor.attach(consumer)
 
     async def __aenter__(self) -> "Following":
@@ -79,9 +84,9 @@ class Following:
     ) -> None:
         await self._background.close()
 
-    def _check_entered(self) -> None:
+    def _warn_unless_entered(self) -> None:
         # Not at `attach`, which may come before this is entered.
-        self._background.check_started()
+        self._background.warn_unless_started()
 
     def _look(self) -> None:
         # During a join the generation is still the old one, and the plan may be the reason for that join.

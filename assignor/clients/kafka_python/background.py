@@ -98,11 +98,10 @@ class Background:
         self._process: int | None = None
 
     def start(self) -> None:
-        """Begin, unless it has begun.
+        """Begin, unless it has begun or ended.
 
         Raises:
             ForkedError: It has begun in another process, whose thread and connections these are.
-            FollowingMisusedError: It has ended.
         """
         if self._is_of_another_process:
             raise ForkedError(
@@ -110,12 +109,21 @@ class Background:
                 "neither its thread nor its consumer's; create a Following and a consumer in each process"
             )
         if self._closing.is_set():
-            raise FollowingMisusedError(
-                f"this follower of group {self._state.group} was closed; create a Following for each consumer"
-            )
+            return
         self._process = os.getpid()
         if not self._thread.is_alive():
             self._thread.start()
+
+    def check_open(self) -> None:
+        """Return unless it has ended.
+
+        Raises:
+            FollowingMisusedError: It has.
+        """
+        if self._closing.is_set():
+            raise FollowingMisusedError(
+                f"this follower of group {self._state.group} was closed; create a Following for each consumer"
+            )
 
     def close(self) -> None:
         """End; waits for the thread a few seconds at most. In a process forked since then it does nothing."""

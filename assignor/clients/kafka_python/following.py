@@ -74,6 +74,7 @@ class Following:
             ForkedError: It was attached in another process.
             FollowingMisusedError: It was closed.
         """
+        self._background.check_open()
         self._background.start()
         self.assignor.attach(consumer)
 
@@ -85,7 +86,6 @@ class Following:
         Raises:
             NotAttachedError: There is no consumer yet.
             ForkedError: It was attached in another process.
-            FollowingMisusedError: It was closed.
         """
         self._background.start()
         self.assignor.watch()

@@ -192,10 +192,10 @@ class Membership:
         return {member_id: (partitions, user_data[member_id]) for member_id, partitions in led.placed.items()}
 
     def _why_late(self, over: ControlRecord, led: Led, members: Sequence[Joined], now_ms: int) -> str | None:
-        """Why the leader refuses a plan that is over by its clock; None if no member has rejoined for it.
+        """Why the leader refuses a plan that is over by its clock; None if this rebalance is not the plan's.
 
-        They then come from the generation that it was made for. Without an answer, each plan would cost the group a
-        rebalance, and the job would not learn why.
+        It is the first one after the generation that the plan was made for, of the plan's members: they may have
+        rejoined for it. Without an answer, each plan would cost the group a rebalance, and the job would not learn why.
         """
         if led.generation != over.base_generation or self._led != over.members.keys():
             return None

@@ -82,7 +82,7 @@ final class ControlLink {
         Thread running = running();
         long waitMs = Math.min(atMostMs, CLOSE_WITHIN_MS);
         try {
-            // To join for 0 ms is to wait for ever.
+            // `join(0)` waits for ever.
             if (running != null && waitMs > 0) {
                 running.join(waitMs);
             }

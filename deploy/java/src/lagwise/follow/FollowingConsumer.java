@@ -124,7 +124,7 @@ public final class FollowingConsumer implements InvocationHandler {
             rejoinIfWanted();
             long leftNs = wantedNs - (System.nanoTime() - begun);
             ConsumerRecords<?, ?> records = consumer.poll(timeout.isNegative() ? timeout : slice(leftNs));
-            // One that is empty, and not this one, says that the position has moved on, past markers of transactions (KIP-1094).
+            // An empty result other than this constant means that the position advanced, past markers of transactions (KIP-1094).
             if (records != ConsumerRecords.empty() || leftNs <= SLICE_NS) {
                 return records;
             }

@@ -228,18 +228,25 @@ def test_following_is_not_entered_twice_at_a_time(sent: list[AnyAck]) -> None:
     assert sent == []
 
 
-def test_member_whose_following_was_never_entered_does_not_join(sent: list[AnyAck]) -> None:
+def test_member_that_joins_before_its_following_is_entered_is_warned_once(
+    sent: list[AnyAck], caplog: pytest.LogCaptureFixture
+) -> None:
     def joins() -> bool:
         return following.assignor.metadata(["t"]).version == 0
 
     async def scenario() -> None:
-        following.attach(SimpleNamespace(_coordinator=SimpleNamespace(_perform_assignment=None)))
-        with pytest.raises(FollowingMisusedError, match="async with"):
-            joins()
+        consumer = SimpleNamespace(_coordinator=SimpleNamespace(_perform_assignment=None))
+        following.attach(consumer)
+        assert joins()
+        assert joins()
         async with following:
             assert joins()
         # Its consumer may still be about to stop.
         assert joins()
+        with pytest.raises(FollowingMisusedError, match="create a Following for each consumer"):
+            following.attach(consumer)
+        warnings = [record for record in caplog.records if "is entered" in record.getMessage()]
+        assert len(warnings) == 1
 
     following = Following(cluster="local", group_id="g")
     asyncio.run(scenario())

@@ -278,8 +278,8 @@ def test_following_that_was_closed_takes_no_other_consumer() -> None:
 
     with pytest.raises(FollowingMisusedError, match="create a Following for each consumer"):
         following.attach(idle())
-    with pytest.raises(FollowingMisusedError, match="was closed"):
-        following.keep_up()
+    # Its consumer may still be about to stop.
+    following.keep_up()
     following.close()
 
 
