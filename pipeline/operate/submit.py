@@ -29,8 +29,9 @@ _OF_JVM = (
     "spark.driver.extraJavaOptions",
     "spark.driver.extraLibraryPath",
     _CLASS_PATH,
+    _JAVA_OPTIONS,
 )
-"""What the driver's JVM is started with on this host, so that the job comes too late to set it."""
+"""What the driver's JVM is started with, so that the job comes too late to set it."""
 _FORGOTTEN_AFTER = {
     # A job runs for weeks: without it, failures of executors and drivers add up over all that time
     # until YARN ends the job.
@@ -72,8 +73,10 @@ def submission(arguments: Sequence[str], environment: Mapping[str, str], brought
     spark_submit = program or str(Path(sys.executable).with_name("spark-submit"))
     told = spark_conf.properties(options, environment, spark_conf.folder_of(spark_submit, environment))
     is_cluster = told.get("spark.submit.deployMode") == "cluster"
-    of_jvm = {} if is_cluster else _of_jvm(Path(config))
+    of_jvm = _of_jvm(Path(config))
     told |= of_jvm
+    # These follow lagwise's own.
+    of_jvm.pop(_JAVA_OPTIONS, None)
     # The archive of classes is of the Spark of this environment, and of a class path that is all lagwise's.
     takes_archive = not program and _CLASS_PATH not in told
     lists = {
@@ -108,7 +111,7 @@ def _config_of(arguments: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _of_jvm(config: Path) -> dict[str, str]:
-    """What `[spark]` sets of the driver's JVM; each user of this host can read it, so no references."""
+    """What `[spark]` sets of the driver's JVM; each user of this host can read a command line, so no references."""
     # The job reports a file that is missing.
     spark = load(config).spark if config.is_file() else {}
     return {key: spark[key] for key in _OF_JVM if key in spark and not is_reference(spark[key])}

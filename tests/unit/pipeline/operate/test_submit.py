@@ -67,6 +67,7 @@ def of_spark(tmp_path: Path) -> str:
 "spark.driver.memory" = "6g"
 "spark.driver.extraJavaOptions" = "-Xss4m -Da=1"
 "spark.driver.extraClassPath" = "/opt/x.jar"
+"spark.driver.defaultJavaOptions" = "-Dc=1"
 "spark.driver.extraLibraryPath" = "env:LIBRARIES"
 "spark.executor.memory" = "3g"
 """,
@@ -88,10 +89,16 @@ def test_jvm_of_a_driver_on_this_machine_is_started_as_the_configuration_says(of
     assert started.conf.keys().isdisjoint({"spark.executor.memory", "spark.driver.extraLibraryPath"})
 
 
-def test_jvm_of_a_driver_in_the_cluster_is_started_as_spark_submit_is_told(of_spark: str) -> None:
-    started = Started("--config", of_spark, SUBMIT_ARGS="--master yarn --deploy-mode cluster")
+@pytest.mark.parametrize("submitted", ["", "--master yarn --deploy-mode cluster"], ids=["here", "cluster"])
+def test_jvm_of_every_driver_has_the_memory_and_the_java_options_of_the_configuration(
+    of_spark: str, submitted: str
+) -> None:
+    started = Started("--config", of_spark, SUBMIT_ARGS=submitted)
 
-    assert "spark.driver.memory" not in started.conf
+    assert started.conf["spark.driver.memory"] == "6g"
+    assert started.conf["spark.driver.defaultJavaOptions"].endswith(" -Dc=1")
+    assert started.conf["spark.driver.defaultJavaOptions"].startswith("-D")
+    assert started.words.count("--conf") == len(started.conf)
 
 
 @pytest.mark.parametrize("given", ["--driver-class-path /opt/x.jar", "--driver-class-path=/opt/x.jar"])
