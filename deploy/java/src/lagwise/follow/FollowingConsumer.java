@@ -78,7 +78,8 @@ public final class FollowingConsumer implements InvocationHandler {
     }
 
     /**
-     * A consumer that {@code make} makes of the properties it is given, for those who wrap theirs.
+     * A consumer that {@code make} makes of the properties it is given, for those who wrap theirs. Its {@code poll} must
+     * return {@link ConsumerRecords#empty()} when its time is over, as Kafka's does: any other empty result ends a poll.
      *
      * @throws KafkaException what {@code make} throws
      */
