@@ -38,7 +38,7 @@ class Fed(enum.Enum):
 
 
 class Newest(NamedTuple):
-    """What is newest at some time."""
+    """Newest record of a group, as of a given time."""
 
     epoch: int
     """Largest epoch seen."""

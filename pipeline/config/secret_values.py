@@ -35,7 +35,7 @@ def is_plain_secret(name: str, value: str) -> bool:
 
 
 def _is_in_text(name: str, value: str) -> bool:
-    """Whether the value, which the name does not call a secret, contains one."""
+    """True if the value contains a secret, whatever the name of the setting."""
     if name.endswith("oauthbearer.config"):
         # The argument of a function or of librdkafka may contain a secret, or only a region.
         return bool(_SECRET_NAME.search(value))

@@ -35,9 +35,12 @@ def with_is_old(rows: pa.Table, limit: timedelta) -> pa.Table:
 
 
 def is_age_open(row: Mapping[str, Any]) -> bool:
-    """Whether the age 0 of this row `with_is_old` may be too low: it was read to an old log end.
+    """True if an age of 0 may be too low, because the group has read up to an old log end.
 
-    Where there is lag, the next record to be read is known, and its age does not depend on the log end.
+    With lag, the next record to be read is known, so its age does not depend on the log end.
+
+    Args:
+        row: A row as returned by `with_is_old`.
     """
     return bool(row[IS_OLD]) and row["lag"] == 0
 

@@ -31,7 +31,7 @@ _OF_JVM = (
     _CLASS_PATH,
     _JAVA_OPTIONS,
 )
-"""What the driver's JVM is started with, so that the job comes too late to set it."""
+"""Properties that take effect only when the driver's JVM starts; the job cannot set them later."""
 _FORGOTTEN_AFTER = {
     # A job runs for weeks: without it, failures of executors and drivers add up over all that time
     # until YARN ends the job.
@@ -111,7 +111,7 @@ def _config_of(arguments: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _of_jvm(config: Path) -> dict[str, str]:
-    """What `[spark]` sets of the driver's JVM; each user of this host can read a command line, so no references."""
+    """Return `[spark]`'s properties for the driver's JVM, without references: every user can read a command line."""
     # The job reports a file that is missing.
     spark = load(config).spark if config.is_file() else {}
     return {key: spark[key] for key in _OF_JVM if key in spark and not is_reference(spark[key])}

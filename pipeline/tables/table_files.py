@@ -148,7 +148,7 @@ class SentTables:
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether Arrow has read a file, and found that it is no whole Parquet file."""
+    """True if Arrow reports a damaged Parquet file, not a failure to read it."""
     return bool(_OF_DAMAGE.search(str(error)))
 
 

@@ -44,7 +44,7 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
 
     Args:
         membership: What the member remembers.
-        before_joining: Called before the member joins; may raise.
+        before_joining: Called before the member joins.
         before_leading: Awaited by a leader before it assigns.
         ask_lag: Returns the lags of the topics that the members read, or None if they are unknown.
     """

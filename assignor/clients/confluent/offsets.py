@@ -11,7 +11,7 @@ from assignor.clients.clock import clock_s
 from assignor.clients.follower.state import PartitionKey
 
 _MOST_PARTS = 48
-"""Of a topic."""
+"""Most parts into which the partitions of one topic are split."""
 
 
 class Stored(NamedTuple):

@@ -122,5 +122,5 @@ def _prepared(rows: pa.Table) -> pa.Table:
 
 
 def may_have_unread(rows: pa.Table) -> pa.ChunkedArray:
-    """Whether each row `with_is_old` has unread records, which Kafka may delete; also true if that is unknown."""
+    """True for each row, as returned by `with_is_old`, that has or may have unread records, which Kafka may delete."""
     return pc.or_(pc.fill_null(pc.not_equal(rows["lag"], 0), fill_value=True), rows[IS_OLD])

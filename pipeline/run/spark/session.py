@@ -166,7 +166,7 @@ def _launch(shown: Mapping[str, str]) -> None:
 
 
 def _is_hidden(key: str, settings: Mapping[str, str]) -> bool:
-    """Whether a property may be secret, and does nothing for the start of the JVM itself."""
+    """True if a property may be secret and the JVM does not need it to start."""
     is_of_jvm = key.startswith("spark.driver.")
     return not is_of_jvm and (is_reference(settings.get(key, "")) or bool(re.search(_SECRETS, key)))
 

@@ -64,7 +64,7 @@ final class ControlState {
     }
 
     /**
-     * What is newest at some time.
+     * Newest record of a group, as of a given time.
      *
      * @param plan the plan to follow
      * @param over the plan that was to be followed until its time was over

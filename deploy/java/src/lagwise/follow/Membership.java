@@ -93,9 +93,9 @@ final class Membership {
     }
 
     /**
-     * Why the leader refuses a plan that is over by its clock; nothing if no member has rejoined for it. They then come
-     * from the generation that it was made for. Without an answer, each plan would cost the group a rebalance, and the
-     * job would not learn why.
+     * Why the leader refuses a plan that is over by its clock; nothing if this rebalance is not the plan's. It is the first
+     * one after the generation that the plan was made for, of the plan's members: they may have rejoined for it. Without
+     * an answer, each plan would cost the group a rebalance, and the job would not learn why.
      */
     private static Optional<String> whyLate(ControlRecord over, GroupView group, long nowMs) {
         boolean isJoinedFor = group.newestGeneration() == over.baseGeneration()
