@@ -83,7 +83,9 @@ def deciding(
         require_plannable_group(facts, rules, on_its_way=is_on_its_way(facts, state.plan))
         require_owned(facts, partitions)
         old = old_offsets(facts, partitions, rules, now_ms=now_ms)
-        problem, state = yield from posed(facts, partitions, rules, state, now_ms=now_ms)
+        problem, state = yield from posed(
+            facts, partitions, rules, state, cold_ms=price.cold_ms(state, now_ms=now_ms), now_ms=now_ms
+        )
         group = problem.group
         case = Case(
             facts=facts,
@@ -168,7 +170,7 @@ def _sent_back(case: Case, state: GroupState) -> Decision | None:
         waiting = approval.proposed(case, state.waiting, target, needs_calm=needs_calm)
         state = replace(state, waiting=waiting)
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
-    return _published(case, state, target, wanted_verdict(target))
+    return _published(case, price.on_way_back(state, now_ms=case.now_ms), target, wanted_verdict(target))
 
 
 def _on_its_way(case: Case, state: GroupState, action: Action, progress: PlanProgress | None) -> Decision:

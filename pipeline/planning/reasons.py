@@ -40,6 +40,7 @@ NOT_APPLIED = "the plan was not applied"
 NOT_SEEN = "lagwise did not look at the group for more than ten minutes"
 REBALANCED_SINCE = "the group rebalanced after the plan was applied"
 ARRIVALS_CHANGED = "arrivals changed by more than a fifth, or the members concerned left"
+NOTHING_ARRIVES = "nothing arrives in what the members concerned hold"
 NOBODY_WAS_BEHIND = "no member lost ground, and none that gave something was behind at its commits before"
 NO_EFFECT_SEEN = "no member lost ground, and the group is no less behind half an hour later"
 OTHERWISE_AT_TARGET = "the group is where it should be, and the published plan has it otherwise"
@@ -226,7 +227,8 @@ def guard_improvement(least: float) -> str:
 
 def guard_cooldown(left_ms: int, length_ms: int, unclear: int) -> str:
     """The last plan is young, or plans in a row had no clear effect."""
-    longer = f"longer than {_s(length_ms)} since it is unclear whether the last {unclear} plans helped"
+    plans = "the last plan" if unclear == 1 else f"the last {unclear} plans"
+    longer = f"longer than {_s(length_ms)} since it is unclear whether {plans} helped"
     rest = f"remain, {longer}" if unclear else f"of the {_s(length_ms)} after the last plan remain"
     return f"cooldown: {_s(left_ms)} {rest}"
 

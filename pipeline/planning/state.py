@@ -33,6 +33,8 @@ class Spell:
     """The newest speeds, records/s, the last one last."""
     at_ms: int
     """When the last one was shown."""
+    held_ms: int | None = None
+    """For how long it had held them by then; None where an older version has written the state."""
 
     @property
     def speed(self) -> float:
@@ -83,6 +85,8 @@ class Witness:
     """Its newest commits since the plan was applied, the last one last."""
     lags: tuple[int, ...] = ()
     """Its lag at each of them, records."""
+    grown: float = 0.0
+    """Records/s that more arrived at the newest of them than then in what the plan gives it, or leaves it."""
     is_excused: bool = False
     """Arrivals have changed, or it has left: it shows nothing of the plan."""
 

@@ -7,8 +7,9 @@ that it got. A member that does not recover shows no price: the partition, or th
 
 If moves are expensive, a plan pays only if its cause lasts. How long it will last is unknown, so the plan waits until
 the cause has lasted for as long as its moves cost (ski rental; Karlin, Manasse, Rudolph, Sleator, Competitive snoopy
-caching, 1988), and for twice as long as any lag in this group that disappeared by itself. Cheap moves, and moves of
-unknown price, wait for nothing.
+caching, 1988), and for twice as long as any lag in this group that disappeared by itself. If its cause passes all the
+same, and the partitions go back, the next plan waits twice as long again. Cheap moves, and moves of unknown price, wait
+for nothing.
 """
 
 from dataclasses import replace
@@ -23,11 +24,11 @@ from pipeline.planning.problem.load import BACKLOG_S
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.state import GroupState, Taker
 
-_EXPENSIVE_S = 60.0
+_EXPENSIVE_S = 30.0
 """Moves that cost less are cheap: until a plan is confirmed and made, more time has passed."""
-_TIMES_PRICE = 4
-"""The way back costs as much as the way, and while a taker is slow it puts off what it was given, so about half of the
-price is seen."""
+_TIMES_PRICE = 8
+"""The way back costs as much as the way; a slow taker puts off what it was given, so about half of the price is seen;
+and a taker with time to spare shows none."""
 _TIMES_PASSED = 2
 _FASTER = 1.25
 """A taker that is still behind has recovered when it reads this many times as fast as while it was slow."""
@@ -41,6 +42,7 @@ _LEAST_SHARE = 0.05
 """A taker that was given less of what it holds is slow for another reason."""
 _MOST_S = _GIVEN_UP_MS / 1000
 """Nobody is watched for longer, so no price beyond is known."""
+_LONGEST_WAIT_MS = 6 * 3_600_000
 _FORGOTTEN_MS = 86_400_000
 """Moves are tried again after a day: caches get other sizes."""
 
@@ -189,6 +191,28 @@ def passed_ms_of(state: GroupState, *, now_ms: int) -> int:
     return state.passed_ms if now_ms - state.passed_at_ms < _FORGOTTEN_MS else 0
 
 
+def on_way_back(state: GroupState, *, now_ms: int) -> GroupState:
+    """The state once partitions go back from plans: where moves are expensive, their cause did not last long enough.
+
+    It may have lasted as long as the plans had waited; the next one waits for twice as long.
+    """
+    if not is_expensive(state, now_ms=now_ms):
+        return state
+    waited_ms = min(_wait_ms(state, now_ms=now_ms), _LONGEST_WAIT_MS)
+    return replace(state, passed_ms=waited_ms, passed_at_ms=now_ms)
+
+
+def _wait_ms(state: GroupState, *, now_ms: int) -> int:
+    """For how long the cause of a plan must have lasted."""
+    price_ms = round(price_s_of(state, now_ms=now_ms) * 1000)
+    return max(_TIMES_PRICE * price_ms, _TIMES_PASSED * passed_ms_of(state, now_ms=now_ms))
+
+
+def cold_ms(state: GroupState, *, now_ms: int) -> int:
+    """Time for which a member that gets partitions may read slowly; 0 where moves are cheap, or of unknown price."""
+    return round(price_s_of(state, now_ms=now_ms) * 1000) if is_expensive(state, now_ms=now_ms) else 0
+
+
 def why_waits(state: GroupState, case: Case, member: Int32s) -> str | None:
     """Why a plan waits for what its moves cost, as a guard's cause; None if it does not.
 
@@ -208,6 +232,9 @@ def why_waits(state: GroupState, case: Case, member: Int32s) -> str | None:
         return None
     givers = {group.member_ids[number] for number in np.unique(group.owner[moved]).tolist()}
     since_ms = min((at_ms for name, at_ms in state.behind_since_ms.items() if name in givers), default=now_ms)
-    price_s = price_s_of(state, now_ms=now_ms)
-    least_ms = max(round(_TIMES_PRICE * price_s) * 1000, _TIMES_PASSED * passed_ms_of(state, now_ms=now_ms))
-    return reasons.guard_price(price_s, now_ms - since_ms, least_ms) if now_ms - since_ms < least_ms else None
+    lasted_ms, least_ms = now_ms - since_ms, _wait_ms(state, now_ms=now_ms)
+    return (
+        reasons.guard_price(price_s_of(state, now_ms=now_ms), lasted_ms, least_ms)
+        if lasted_ms < least_ms
+        else None
+    )

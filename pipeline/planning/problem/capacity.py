@@ -163,7 +163,8 @@ def _spells(before: tuple[Spell, ...], load: Load, speed: float) -> tuple[Spell,
     is_same = last is not None and load.shows_at_ms - last.at_ms < _SAME_SPELL_MS and last.held == held
     speeds = (*(last.speeds if last is not None and is_same else ()), speed)[-_KEPT:]
     kept = before[:-1] if is_same else before
-    return (*kept, Spell(held=held, speeds=speeds, at_ms=load.shows_at_ms))[-_MOST_SPELLS:]
+    held_ms = load.shows_at_ms - load.changed_ms
+    return (*kept, Spell(held=held, speeds=speeds, at_ms=load.shows_at_ms, held_ms=held_ms))[-_MOST_SPELLS:]
 
 
 def is_given_up(rate: MemberRate, *, now_ms: int) -> bool:

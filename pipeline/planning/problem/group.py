@@ -43,9 +43,24 @@ class Problem:
 
 
 def posed(
-    facts: GroupFacts, partitions: PartitionFacts, rules: Rules, state: GroupState, *, now_ms: int
+    facts: GroupFacts,
+    partitions: PartitionFacts,
+    rules: Rules,
+    state: GroupState,
+    *,
+    cold_ms: int,
+    now_ms: int,
 ) -> Generator[EvidenceAsked, Evidence, tuple[Problem, GroupState]]:
     """The array form of the group: what each member was given in its generation is what it owns.
+
+    Args:
+        facts: See `decide.deciding`.
+        partitions: See `decide.deciding`.
+        rules: See `decide.deciding`.
+        state: See `decide.deciding`.
+        cold_ms: How long a member may read slowly with cold caches after it got partitions (`price.cold_ms`): what it
+            reads in that time shows nobody's cost.
+        now_ms: Time of the decision.
 
     Yields:
         The question for the evidence, once.
@@ -68,11 +83,13 @@ def posed(
     )
     _require_known(found.lag, partitions)
     behind, loads = found.backlog, dict(zip(names, found.loads, strict=True))
-    changed = [(one.member_id, known.changed_ms) for one, known in zip(facts.members, before, strict=True)]
-    rates = with_readings(learned(state.rates, loads, now_ms=now_ms), loads, held, partitions, changed)
+    warm = [
+        (one.member_id, known.changed_ms + cold_ms) for one, known in zip(facts.members, before, strict=True)
+    ]
+    rates = with_readings(learned(state.rates, loads, now_ms=now_ms), loads, held, partitions, warm)
     told = costs_told(state, {name: rates[name] for name in names}, topics.n_partitions, now_ms=now_ms)
     arriving = np.fmax(partitions.arrival_rate, 0.0)
-    cost = record_costs([rates[name] for name in names], topics, arriving, told)
+    cost = record_costs([rates[name] for name in names], topics, arriving, told, cold_ms=cold_ms)
     behind_ms = max((now_ms - at_ms for at_ms in state.behind_since.values()), default=0)
     if cost is None:
         beliefs = believed(rates, loads, now_ms=now_ms, behind_ms=behind_ms)

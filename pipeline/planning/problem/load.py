@@ -51,6 +51,8 @@ class Load:
     """Its newest commit, by the coordinator's clock; 0 without one."""
     level_s: float = float("nan")
     """How far behind it was at its newest commits, seconds of arrivals; nan where unknown."""
+    changed_ms: int = 0
+    """See `Before.changed_ms`."""
     held: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """What it holds: topic -> partition numbers."""
 
@@ -121,6 +123,7 @@ def member_loads(
             stands_still=is_still,
             level_s=level_s,
             committed_ms=commit_ms,
+            changed_ms=one.changed_ms,
             held=one.held,
         )
         for rate, records, one, shows, at_ms, is_still, level_s, commit_ms in zip(

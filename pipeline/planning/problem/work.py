@@ -18,7 +18,12 @@ from pipeline.planning.state import MemberRate, Spell
 
 
 def record_costs(
-    rates: Sequence[MemberRate], topics: Topics, arriving: Floats, told: Mapping[str, tuple[float, int]]
+    rates: Sequence[MemberRate],
+    topics: Topics,
+    arriving: Floats,
+    told: Mapping[str, tuple[float, int]],
+    *,
+    cold_ms: int,
 ) -> Floats | None:
     """P entries: work per record, in ordinary records; None where all cost the same as far as is known.
 
@@ -27,8 +32,9 @@ def record_costs(
         topics: The group's.
         arriving: P entries, records/s: what a spell's records were, as nothing better is remembered.
         told: `reading.costs_told` of this decision.
+        cold_ms: See `group.posed`.
     """
-    found = _learned(rates, topics, arriving)
+    found = _learned(rates, topics, arriving, cold_ms)
     if not told:
         return found
     cost = np.ones(topics.n_partitions) if found is None else found
@@ -38,7 +44,7 @@ def record_costs(
     return cost if (cost != 1.0).any() else None
 
 
-def _learned(rates: Sequence[MemberRate], topics: Topics, arriving: Floats) -> Floats | None:
+def _learned(rates: Sequence[MemberRate], topics: Topics, arriving: Floats, cold_ms: int) -> Floats | None:
     """Costs learned from members' spells (`costs`); None if all cost the same."""
     if sum(len(rate.spells) for rate in rates) < LEAST_SPELLS or not any(rate.spells[1:] for rate in rates):
         return None
@@ -46,6 +52,7 @@ def _learned(rates: Sequence[MemberRate], topics: Topics, arriving: Floats) -> F
         Shown(member=number, speed=spell.speed, share=share)
         for number, rate in enumerate(rates)
         for spell in rate.spells
+        if spell.held_ms is None or spell.held_ms >= cold_ms
         if (share := _share(spell, topics, arriving)) is not None
     ]
     found = costs(shown, topics.n_partitions)

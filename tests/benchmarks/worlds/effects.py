@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from assignor.model.arrays import Int32s
 from pipeline.planning.state import Effect, PlanState
 from tests.benchmarks.worlds.ahead import Speeds, area_ahead
 from tests.benchmarks.worlds.followers import Offer
@@ -20,6 +21,8 @@ class Effects:
     """By time of the first publication."""
     _effects: dict[int, Effect] = field(default_factory=dict)
     """The same; the newest of each."""
+    _before: Int32s | None = None
+    """Member of each partition before the first of the plans that are judged together."""
 
     @property
     def counts(self) -> Counter[str]:
@@ -31,11 +34,15 @@ class Effects:
     def published(self, world: World, plan: PlanState, offer: Offer) -> None:
         """A new plan is published now: it is good if from here, with true speeds, less lag area follows than without.
 
-        One that starts while a partition is between two members is not looked at.
+        A plan that the judge judges together with those before it is held against the assignment before the first of
+        them. One that starts while a partition is between two members is not looked at.
         """
         if offer.target is None or (world.owner < 0).any() or (offer.target < 0).any():
             return
-        stays, goes = area_ahead(world, _true(world), [world.owner, offer.target])
+        if plan.series == 1:
+            self._before = world.owner.copy()
+        before = self._before if self._before is not None else world.owner
+        stays, goes = area_ahead(world, _true(world), [before, offer.target])
         self._good[plan.published_at_ms] = bool(goes < stays)
 
     def saw(self, plan: PlanState | None) -> None:

@@ -29,5 +29,5 @@ def to_problem(
     facts: GroupFacts, partitions: PartitionFacts, rules: Rules, state: GroupState, *, now_ms: int
 ) -> tuple[Problem, GroupState]:
     """The group's problem, and its state with what members have shown by now (`posed`)."""
-    asking = posed(facts, partitions, rules, state, now_ms=now_ms)
+    asking = posed(facts, partitions, rules, state, cold_ms=0, now_ms=now_ms)
     return answered([asking], partial(evidence, now_ms=now_ms))[0]

@@ -121,6 +121,30 @@ def test_arrivals_that_changed_by_more_than_a_fifth_explain_what_a_member_loses(
     assert effect(under_it(group, *LOSING, of_a=1_800)) == expected
 
 
+@pytest.mark.parametrize(("more", "expected"), [(0.0, "hurt"), (1.0, "hurt"), (2.0, None)])
+def test_ground_that_members_lose_because_more_arrives_is_no_fault_of_the_plan(
+    more: float, expected: str | None
+) -> None:
+    """B loses 1.5 records/s under the plan, and so many more arrive in what it holds."""
+    group = applied()
+    assert group.arrival_rates is not None
+    group.arrival_rates[2] += more
+
+    assert effect(under_it(group, 300, 390, 480, 570)) == expected
+
+
+def test_plan_that_moves_what_nothing_arrives_in_cannot_be_judged_and_makes_no_pause_longer() -> None:
+    group = Walk(held=BEFORE, lags=[900, 800, 10, 0], arrival_rates=[0.0] * 4, rules=GUARDED)
+    group.apply(group.decide())
+
+    plan = group.decide(after_s=60).plan
+
+    assert plan is not None
+    assert plan.effect == "cannot tell"
+    assert str(plan.effect_why).startswith("nothing arrives")
+    assert group.state.unclear == 0
+
+
 def test_plan_of_which_all_arrivals_changed_cannot_be_judged() -> None:
     group = applied()
     group.arrival_rates = [16.0] * 4

@@ -176,16 +176,38 @@ def dear(*, cost_s: float, since_s: int = 0, passed_s: int = 0) -> GroupState:
 
 @pytest.mark.parametrize(
     ("state", "least_s"),
-    [(dear(cost_s=100), 400), (dear(cost_s=100, passed_s=600), 1200), (dear(cost_s=100, since_s=60), 460)],
+    [(dear(cost_s=100), 800), (dear(cost_s=100, passed_s=600), 1200), (dear(cost_s=100, since_s=60), 860)],
 )
-def test_plan_waits_until_its_givers_are_behind_for_as_long_as_moves_cost(
+def test_plan_waits_until_its_givers_are_behind_for_eight_times_what_moves_cost(
     state: GroupState, least_s: int
 ) -> None:
     assert "the lag has lasted" in str(waits(state, after_s=least_s - 1))
     assert waits(state, after_s=least_s) is None
 
 
-@pytest.mark.parametrize("state", [FRESH, dear(cost_s=59.0, passed_s=3_600)], ids=["unknown", "cheap"])
+def test_each_time_that_partitions_go_back_the_next_plan_waits_twice_as_long() -> None:
+    state, waited = dear(cost_s=100), []
+    for _ in range(3):
+        state = price.on_way_back(state, now_ms=NOW_MS)
+        waited.append(
+            next(after_s for after_s in range(0, 10_000, 100) if waits(state, after_s=after_s) is None)
+        )
+
+    assert waited == [1_600, 3_200, 6_400]
+    assert waits(state, after_s=86_400) is None
+
+
+@pytest.mark.parametrize("state", [FRESH, dear(cost_s=29.0)], ids=["unknown", "cheap"])
+def test_way_back_of_cheap_or_unknown_moves_makes_no_plan_wait(state: GroupState) -> None:
+    assert price.on_way_back(state, now_ms=NOW_MS) == state
+
+
+@pytest.mark.parametrize(("cost_s", "expected_ms"), [(29.0, 0), (30.0, 30_000)])
+def test_caches_are_cold_for_as_long_as_an_expensive_move_costs(cost_s: float, expected_ms: int) -> None:
+    assert price.cold_ms(dear(cost_s=cost_s), now_ms=NOW_MS) == expected_ms
+
+
+@pytest.mark.parametrize("state", [FRESH, dear(cost_s=29.0, passed_s=3_600)], ids=["unknown", "cheap"])
 def test_plan_of_cheap_or_unknown_moves_waits_for_nothing(state: GroupState) -> None:
     assert waits(state, after_s=1) is None
 

@@ -65,7 +65,7 @@ def test_partitions_return_before_it_is_calm_where_moves_are_dear(price_s: float
     group.state = replace(group.state, move_price_s=price_s, priced_at_ms=group.now_ms)
     group.lags = [*CALM[:-1], 400]
 
-    back = group.decide(after_s=60)
+    back = group.decide(after_s=240)
 
     assert not group.state.calm_since_ms
     assert reason is None or str(back.reason).endswith(reason)
@@ -166,8 +166,10 @@ def test_pinned_partition_does_not_return() -> None:
 def test_member_that_stands_still_gives_nothing_back(standing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     group = after_the_burst()
 
-    def in_outage(*given: Any, now_ms: int) -> Generator[EvidenceAsked, Evidence, tuple[Problem, GroupState]]:
-        problem, state = yield from posed(*given, now_ms=now_ms)
+    def in_outage(
+        *given: Any, **times: int
+    ) -> Generator[EvidenceAsked, Evidence, tuple[Problem, GroupState]]:
+        problem, state = yield from posed(*given, **times)
         return replace(problem, standing=frozenset(standing)), state
 
     monkeypatch.setattr(decide, "posed", in_outage)

@@ -1,5 +1,7 @@
 """A partition is expensive if slowness has moved with it, and a member is slow if slowness has stayed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -121,8 +123,18 @@ def rate(*spells: tuple[float, str]) -> MemberRate:
 RATES = [rate((444, "0-3"), (1000, "1-3")), rate((1000, "4-7"), (500, "0,4-7"))]
 
 
+@pytest.mark.parametrize(("held_s", "is_known"), [(None, True), (59, False), (60, True)])
+def test_speed_that_a_member_showed_with_cold_caches_tells_nothing_of_costs(
+    held_s: int | None, is_known: bool
+) -> None:
+    held_ms = None if held_s is None else held_s * 1000
+    rates = [replace(one, spells=tuple(replace(own, held_ms=held_ms) for own in one.spells)) for one in RATES]
+
+    assert (record_costs(rates, TOPICS, np.ones(N), {}, cold_ms=60_000) is not None) == is_known
+
+
 def test_costs_are_learned_from_the_spells_of_members_and_named_by_partition() -> None:
-    cost = record_costs(RATES, TOPICS, np.ones(N), {})
+    cost = record_costs(RATES, TOPICS, np.ones(N), {}, cold_ms=0)
 
     assert cost is not None
     ((name, times),) = expensive(TOPICS, cost)
@@ -133,8 +145,8 @@ def test_partitions_that_are_gone_and_members_that_never_changed_theirs_show_no_
     gone = [rate((444, "70-73"), (1000, "71-73")), rate((1000, "74"), (500, "70,74"))]
     unchanged = [rate((444, "0-3")), rate((1000, "4-6")), rate((1000, "7-8"))]
 
-    assert record_costs(gone, TOPICS, np.ones(N), {}) is None
-    assert record_costs(unchanged, TOPICS, np.ones(N), {}) is None
+    assert record_costs(gone, TOPICS, np.ones(N), {}, cold_ms=0) is None
+    assert record_costs(unchanged, TOPICS, np.ones(N), {}, cold_ms=0) is None
     assert expensive(TOPICS, None) == []
 
 
@@ -162,4 +174,4 @@ def test_spells_of_a_larger_group_are_read_for_what_is_left_of_it() -> None:
         MemberRate(rate=1.0, seen_at_ms=1, spells=(spells[2],)),
     ]
 
-    assert record_costs(rates, Topics(names=("t",), counts=np.array([2])), np.ones(2), {}) is None
+    assert record_costs(rates, Topics(names=("t",), counts=np.array([2])), np.ones(2), {}, cold_ms=0) is None

@@ -211,8 +211,8 @@ def test_cost_is_not_told_again_by_what_was_read_before() -> None:
 def test_cost_that_readings_tell_counts_with_what_spells_say() -> None:
     topics = Topics.of({"t": 4})
 
-    assert record_costs([], topics, np.ones(4), {}) is None
-    found = record_costs([], topics, np.ones(4), {"t:2": (5.0, NOW_MS), "gone:0": (3.0, NOW_MS)})
+    assert record_costs([], topics, np.ones(4), {}, cold_ms=0) is None
+    found = record_costs([], topics, np.ones(4), {"t:2": (5.0, NOW_MS), "gone:0": (3.0, NOW_MS)}, cold_ms=0)
     assert found is not None
     assert found.tolist() == [1.0, 1.0, 5.0, 1.0]
 
