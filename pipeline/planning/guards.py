@@ -13,6 +13,8 @@ from pipeline.planning.state import GroupState
 
 _HEADROOM = 0.02
 """Share of its capacity that a plan may take from the busiest member if the lag drains without a plan."""
+LEAST_UNCLEAR = 2
+"""Plans in a row without a clear effect that make the pause after a plan longer."""
 LEAST_PAUSE_MS = 60_000
 """Without a pause after plans there is still one after plans that hurt, or whose effect cannot be told."""
 _MOST_DOUBLINGS = 20
@@ -131,6 +133,7 @@ def is_over(left_ms: int, *, of_ms: int) -> bool:
 def pauses(guards: Guards, state: GroupState, *, now_ms: int) -> Iterator[str]:
     """Yield the reasons against any plan for the group now."""
     if not is_over(state.cooldown_until_ms - now_ms, of_ms=guards.cooldown_ms):
-        yield reasons.guard_cooldown(state.cooldown_until_ms - now_ms, guards.cooldown_ms, state.unclear)
+        unclear = state.unclear if state.unclear >= LEAST_UNCLEAR else 0
+        yield reasons.guard_cooldown(state.cooldown_until_ms - now_ms, guards.cooldown_ms, unclear)
     if now_ms < state.probation_until_ms:
         yield reasons.guard_probation(state.probation_until_ms - now_ms, state.hurts)

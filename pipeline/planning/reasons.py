@@ -227,8 +227,7 @@ def guard_improvement(least: float) -> str:
 
 def guard_cooldown(left_ms: int, length_ms: int, unclear: int) -> str:
     """The last plan is young, or plans in a row had no clear effect."""
-    plans = "the last plan" if unclear == 1 else f"the last {unclear} plans"
-    longer = f"longer than {_s(length_ms)} since it is unclear whether {plans} helped"
+    longer = f"longer than {_s(length_ms)} since it is unclear whether the last {unclear} plans helped"
     rest = f"remain, {longer}" if unclear else f"of the {_s(length_ms)} after the last plan remain"
     return f"cooldown: {_s(left_ms)} {rest}"
 

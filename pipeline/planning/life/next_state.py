@@ -12,7 +12,7 @@ from pipeline.planning import reasons
 from pipeline.planning.effect.price import with_takers
 from pipeline.planning.effect.way_back import goes_home, home_after, takes_back
 from pipeline.planning.effect.witnesses import watched
-from pipeline.planning.guards import LEAST_PAUSE_MS, Guards
+from pipeline.planning.guards import LEAST_PAUSE_MS, LEAST_UNCLEAR, Guards
 from pipeline.planning.problem.fixed import DAY_MS
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.progress import PlanProgress, left_of
@@ -241,11 +241,13 @@ def on_judged(state: GroupState, guards: Guards, *, now_ms: int) -> GroupState:
 
 
 def _after_unclear(state: GroupState, guards: Guards, *, now_ms: int) -> GroupState:
-    """The state after a plan without a clear effect: each in a row doubles the pause.
+    """The state after a plan without a clear effect: from the second in a row on, each doubles the pause.
 
     Where the load moves on before a plan can help, plans cost their moves and gain nothing.
     """
     unclear = min(state.unclear + 1, _MOST_UNCLEAR)
+    if unclear < LEAST_UNCLEAR:
+        return replace(state, unclear=unclear)
     until_ms = now_ms + guards.doubled_pause_ms(unclear)
     return replace(state, unclear=unclear, cooldown_until_ms=max(state.cooldown_until_ms, until_ms))
 

@@ -7,7 +7,6 @@ import pytest
 
 from pipeline.planning.facts import AckFacts, Rules
 from pipeline.planning.guards import Proposal, guard_against, is_over
-from pipeline.planning.reasons import guard_cooldown
 from pipeline.planning.state import FRESH
 from tests.support.planning.facts import NO_GUARDS, NOW_MS, RULES
 from tests.support.planning.plan_walk import Walk
@@ -235,13 +234,6 @@ def test_pause_holds_the_next_plan_back() -> None:
     held = group.decide(after_s=600)
 
     assert held.reason == "held back by cooldown: 600 s of the 1200 s after the last plan remain"
-
-
-@pytest.mark.parametrize(("unclear", "of"), [(1, "the last plan"), (2, "the last 2 plans")])
-def test_longer_pause_says_of_how_many_plans_the_effect_is_unclear(unclear: int, of: str) -> None:
-    assert guard_cooldown(60_000, 120_000, unclear) == (
-        f"cooldown: 60 s remain, longer than 120 s since it is unclear whether {of} helped"
-    )
 
 
 @pytest.mark.parametrize(("after_s", "moved"), [(1199, set()), (1200, {3})], ids=["resting", "rested"])

@@ -65,7 +65,7 @@ def test_partitions_return_before_it_is_calm_where_moves_are_dear(price_s: float
     group.state = replace(group.state, move_price_s=price_s, priced_at_ms=group.now_ms)
     group.lags = [*CALM[:-1], 400]
 
-    back = group.decide(after_s=240)
+    back = group.decide(after_s=60)
 
     assert not group.state.calm_since_ms
     assert reason is None or str(back.reason).endswith(reason)
