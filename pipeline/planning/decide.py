@@ -23,7 +23,7 @@ from pipeline.planning.broker_groups import (
     stuck_members,
 )
 from pipeline.planning.effect import judge, price
-from pipeline.planning.effect.way_back import takes_back, way_back
+from pipeline.planning.effect.way_back import is_way_back, takes_back, way_back
 from pipeline.planning.eligibility import old_offsets, paused_reason, require_plannable_group, why_old
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.life import answers, approval
@@ -170,7 +170,7 @@ def _sent_back(case: Case, state: GroupState) -> Decision | None:
         waiting = approval.proposed(case, state.waiting, target, needs_calm=needs_calm)
         state = replace(state, waiting=waiting)
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
-    return _published(case, price.on_way_back(state, now_ms=case.now_ms), target, wanted_verdict(target))
+    return _published(case, state, target, wanted_verdict(target))
 
 
 def _on_its_way(case: Case, state: GroupState, action: Action, progress: PlanProgress | None) -> Decision:
@@ -330,6 +330,8 @@ def _published(
         after = on_resent(state, replace(plan, valid_until_ms=sent.valid_until_ms), published, done=plan.done)
         return case.decision(after, target, verdict, sent=sent)
     if plan is not None:
+        if is_way_back(state, case.group, target):
+            state = price.on_way_back(state, now_ms=case.now_ms)
         plan = ended(plan, "superseded", reasons.replaced_by(sent.epoch), now_ms=case.now_ms)
         state = replace(state, plan=plan)
     after = on_published(state, published, case.seen, case.rules.guards) if target.moves else state

@@ -72,6 +72,11 @@ def goes_home(state: GroupState, group: Group, target: Target) -> bool:
     return bool(moved.any() and (member == _home(state, group))[moved].all())
 
 
+def is_way_back(state: GroupState, group: Group, target: Target) -> bool:
+    """Return whether the target only returns partitions to the members that had them before plans, or before one."""
+    return goes_home(state, group, target) or takes_back(state.plan, group, target) is not None
+
+
 def way_back(case: Case, state: GroupState) -> Assignment | None:
     """Return the target that restores the group; None without a reason to, or if it is not possible now.
 

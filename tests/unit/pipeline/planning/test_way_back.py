@@ -70,6 +70,7 @@ def test_partitions_return_before_it_is_calm_where_moves_are_dear(price_s: float
     assert not group.state.calm_since_ms
     assert reason is None or str(back.reason).endswith(reason)
     assert bool(moved(back)) == (reason is not None)
+    assert back.state.passed_ms == 8 * price_s * 1000
 
 
 def test_partitions_return_after_five_calm_minutes_and_not_before() -> None:
