@@ -288,7 +288,8 @@ def _resent(case: Case, state: GroupState, plan: PlanState, progress: PlanProgre
     """Publish the same target under the next epoch, based on the group as it is now."""
     target = case.target(progress.target)
     sent = case.sent(target)
-    after = on_resent(state, plan, case.publication(target, sent), done=max(progress.done, 0))
+    published = case.publication(target, sent)
+    after = on_resent(state, plan, published, case.seen, done=max(progress.done, 0))
     return replace(case.decision(after, target, Verdict(decided="publish"), sent=sent), plan=plan)
 
 
@@ -327,7 +328,8 @@ def _published(
     published = case.publication(target, sent, approved_by=approved_by)
     if plan is not None and is_out(case, state, target):
         # Members that look at it only at their next rebalance must find one that is valid.
-        after = on_resent(state, replace(plan, valid_until_ms=sent.valid_until_ms), published, done=plan.done)
+        plan = replace(plan, valid_until_ms=sent.valid_until_ms)
+        after = on_resent(state, plan, published, case.seen, done=plan.done)
         return case.decision(after, target, verdict, sent=sent)
     if plan is not None:
         if is_way_back(state, case.group, target):

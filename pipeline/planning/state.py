@@ -128,7 +128,7 @@ class PlanState:
     moves: int
     """Number of partitions that the plan moves, made or open, including those without an owner."""
     published_at_ms: int
-    """Time of its first publication."""
+    """Time of its first publication; of a plan that had ended and came back, of the one that brought it back."""
     sent_at_ms: int
     """Time of its newest publication."""
     valid_until_ms: int
@@ -162,7 +162,7 @@ class PlanState:
     approved_by: str | None = None
     """Who has approved its target; None for a plan that was published without asking."""
     undo: Ranges = field(default_factory=dict)
-    """Partitions that its first publication revoked from each member: their owners before the plan."""
+    """Partitions that this first publication revoked from each member: their owners before the plan."""
     series: int = 1
     """Plans that are judged together with it, itself included: of none before it could be told what it did."""
     is_needless: bool = False

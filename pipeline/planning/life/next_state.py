@@ -140,45 +140,84 @@ def _without_unmade(
     return {name: times for name, times in moved.items() if times}
 
 
-def on_resent(state: GroupState, plan: PlanState, published: Publication, *, done: int) -> GroupState:
+def on_resent(
+    state: GroupState, plan: PlanState, published: Publication, seen: Measured, *, done: int
+) -> GroupState:
     """Return the state after its plan is published again, for the present group.
 
-    The plan gets more time only if a partition has moved since its last publication; otherwise a plan without progress
-    would be published forever.
+    An open plan gets more time only if a partition has moved since its last publication; otherwise a plan without
+    progress would be published forever. A plan that had ended begins anew: what it does now is another question than
+    what it did before, and members that get partitions again are watched again.
 
     Args:
         state: Before the publication.
         plan: Plan of the state.
         published: The same target, for the present group.
+        seen: The group as its commits show it.
         done: Moves already made.
     """
-    has_moved = plan.status != "open" or plan.done > plan.done_then
     target, sent = published.target, published.sent
-    resent = replace(
-        plan,
-        epoch=sent.epoch,
-        base_generation=published.generation,
-        sent_at_ms=published.at_ms,
-        revoked=target.revoked,
-        receivers=target.receivers,
-        moves=done + len(target.moves),
-        migration=sent.migration,
+    begins_anew = plan.status != "open" and bool(target.moves)
+    if begins_anew:
+        state = with_takers(state, seen, target.assignment.member, now_ms=published.at_ms)
+        plan = _begun_anew(state, plan, published, seen)
+    else:
+        has_moved = plan.status != "open" or plan.done > plan.done_then
+        plan = replace(
+            plan,
+            epoch=sent.epoch,
+            base_generation=published.generation,
+            sent_at_ms=published.at_ms,
+            revoked=target.revoked,
+            receivers=target.receivers,
+            migration=sent.migration,
+            approved_by=published.approved_by or plan.approved_by,
+            valid_until_ms=sent.valid_until_ms if has_moved else plan.valid_until_ms,
+            status="open",
+            why=None,
+            witnesses=tuple(replace(one, commits_ms=(), lags=()) for one in plan.witnesses),
+        )
+    return replace(state, plan=replace(plan, moves=done + len(target.moves), done=done, done_then=done))
+
+
+def _begun_anew(state: GroupState, plan: PlanState, published: Publication, seen: Measured) -> PlanState:
+    """The plan that had ended, judged from now on as a plan of its own."""
+    # A rebalance lies in between, so it is compared with the group as it is now, and with no plan before it.
+    anew = _begun(state, published, seen, before=None)
+    return replace(
+        anew,
         approved_by=published.approved_by or plan.approved_by,
-        valid_until_ms=sent.valid_until_ms if has_moved else plan.valid_until_ms,
-        status="open",
-        why=None,
-        done=done,
-        done_then=done,
-        witnesses=tuple(replace(one, commits_ms=(), lags=()) for one in plan.witnesses),
+        is_adopted=plan.is_adopted,
+        is_dropped=plan.is_dropped,
+        takes_back=plan.takes_back,
     )
-    return replace(state, plan=resent)
 
 
 def on_published(state: GroupState, published: Publication, seen: Measured, guards: Guards) -> GroupState:
     """The state once a new plan has been published: the group cools down."""
+    target, now_ms, group = published.target, published.at_ms, seen.group
+    plan = _begun(state, published, seen, before=state.plan)
+    undoes = takes_back(state.plan, group, target)
+    # Where the group was is no target that it is brought back to.
+    plan = replace(plan, takes_back=undoes, is_dropped=undoes is not None)
+    return replace(
+        with_takers(state, seen, target.assignment.member, now_ms=now_ms),
+        confirmations=0,
+        base_hash=None,
+        cooldown_until_ms=now_ms + guards.cooldown_ms,
+        home=home_after(state, group, target, takes_back=undoes is not None),
+        moved_at_ms=_moved(state, target.moves, now_ms=now_ms),
+        rests_until_ms=_rests(state, target.moves if undoes is not None else (), guards, now_ms=now_ms),
+        plan=plan,
+    )
+
+
+def _begun(
+    state: GroupState, published: Publication, seen: Measured, *, before: PlanState | None
+) -> PlanState:
+    """The plan at its first publication; `before` is the plan that it may be judged with (`watched`)."""
     target, sent, now_ms, group = published.target, published.sent, published.at_ms, seen.group
     backlog, drains = seen.curable_backlog(), _set_out_to_drain(seen, target)
-    undoes = takes_back(state.plan, group, target)
     plan = PlanState(
         epoch=sent.epoch,
         base_generation=published.generation,
@@ -197,22 +236,10 @@ def on_published(state: GroupState, published: Publication, seen: Measured, guar
         migration=sent.migration,
         approved_by=published.approved_by,
         undo=target.revoked,
-        takes_back=undoes,
-        # Where the group was is no target that it is brought back to.
-        is_dropped=undoes is not None,
         status_at_ms=now_ms,
     )
-    plan = watched(seen, state.plan, plan)
-    return replace(
-        with_takers(state, seen, target.assignment.member, now_ms=now_ms),
-        confirmations=0,
-        base_hash=None,
-        cooldown_until_ms=now_ms + guards.cooldown_ms,
-        home=home_after(state, group, target, takes_back=undoes is not None),
-        moved_at_ms=_moved(state, target.moves, now_ms=now_ms),
-        rests_until_ms=_rests(state, target.moves if undoes is not None else (), guards, now_ms=now_ms),
-        plan=replace(plan, is_needless=plan.is_needless and not goes_home(state, group, target)),
-    )
+    plan = watched(seen, before, plan)
+    return replace(plan, is_needless=plan.is_needless and not goes_home(state, group, target))
 
 
 def on_judged(state: GroupState, guards: Guards, *, now_ms: int) -> GroupState:

@@ -92,6 +92,40 @@ def test_rebalance_after_the_plan_explains_what_members_lose() -> None:
     assert decision.plan.effect_why == "the group rebalanced after the plan was applied"
 
 
+@pytest.mark.parametrize("before", ["helped", "cannot tell"])
+def test_plan_that_is_published_again_after_a_rebalance_is_judged_and_taken_back(before: str) -> None:
+    group = applied()
+    group.state = replace(group.state, cooldown_until_ms=group.now_ms + 36_000_000)
+    if before == "helped":
+        assert effect(under_it(group, 600, 400, 200, 10, of_a=100)) == before
+    group.held, group.lags, group.generation = BEFORE, [900, 800, 0, 0], group.generation + 1
+    again = group.decide(after_s=60)
+    assert (again.decided, again.epoch, effect(again)) == ("publish", 2, before)
+    assert {taker.since_ms for taker in group.state.takers.values()} == {group.now_ms}
+    group.apply(again)
+    assert effect(group.decide(after_s=60)) is None
+
+    decision = under_it(group, *LOSING)
+
+    assert (decision.reason or "").startswith("takes plan epoch 2 back, which hurt: member b kept up before")
+    assert {(move.partition, move.to_member) for move in decision.moves} == {(1, "a"), (3, "b")}
+
+
+def test_plan_that_is_published_again_after_a_rebalance_drains_what_is_there_then() -> None:
+    group = applied()
+    under_it(group, 40, of_a=10)
+    assert plan_of(group).drained_s == 120
+    group.held, group.lags, group.generation = BEFORE, [500, 400, 0, 0], group.generation + 1
+
+    group.apply(group.decide(after_s=60))
+    returned = plan_of(group)
+    group.decide(after_s=60)
+    under_it(group, 40, of_a=10)
+
+    assert (returned.lag, returned.drained_s) == (900, None)
+    assert plan_of(group).drained_s == 120
+
+
 @pytest.mark.parametrize(
     ("partition", "arriving", "expected"),
     [
