@@ -253,7 +253,9 @@ def _times(
     )
     if limits >= _LIMITS:
         return 1.0
-    return min(math.pow(2.0, max(behind_ms - _TRIED_AFTER_MS, 0) / _DOUBLED_IN_MS), _MOST_TIMES)
+    # Bounded before the power: two to the power of a week in doublings is no float.
+    doublings = min(max(behind_ms - _TRIED_AFTER_MS, 0) / _DOUBLED_IN_MS, math.log2(_MOST_TIMES))
+    return math.pow(2.0, doublings)
 
 
 def _belief(rate: MemberRate, load: Load, typical: _Typical, *, now_ms: int) -> Belief:

@@ -35,7 +35,10 @@ def capacity_of_b(
 
 @pytest.mark.parametrize(
     ("behind_min", "least", "most"),
-    [(0, 525, 526), (10, 525, 526), (20, 1500, 1560), (30, 3400, 3600), (600, 16_000, 16_200)],
+    [
+        *((0, 525, 526), (10, 525, 526), (20, 1500, 1560), (30, 3400, 3600), (600, 16_000, 16_200)),
+        pytest.param(30 * 1_440, 16_000, 16_200, id="a month"),
+    ],
 )
 def test_the_longer_somebody_is_behind_the_more_a_member_without_a_backlog_is_worth_a_trial(
     behind_min: int, least: float, most: float
