@@ -133,7 +133,7 @@ def _decided(case: Case, state: GroupState) -> Decision:
 def _by_its_life(case: Case, state: GroupState) -> Decision:
     state, action, progress = _looked_at(case, state)
     if action is Action.WITHDRAW and case.published is not None:
-        why = reasons.NOW_PINNED
+        why = _why_withdrawn(case, state, progress)
         return _withdrawn(case.facts, case.rules, case.published, state, why=why, now_ms=case.now_ms)
     if case.facts.is_between_targets:
         return _on_its_way(case, state, action, progress)
@@ -144,6 +144,12 @@ def _by_its_life(case: Case, state: GroupState) -> Decision:
     else:
         decision = _continued(case, replace(state, waiting=None), state.plan, action, progress)
     return approval.with_refusal(decision, outlook)
+
+
+def _why_withdrawn(case: Case, state: GroupState, progress: PlanProgress | None) -> str:
+    if _is_pinned(case, progress):
+        return reasons.NOW_PINNED
+    return (state.plan.why if state.plan is not None else None) or ""
 
 
 def _proposed(case: Case, state: GroupState, outlook: approval.Outlook) -> Decision:

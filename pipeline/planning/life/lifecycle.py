@@ -67,7 +67,9 @@ class Event(Enum):
     MIGRATION_NEWS = auto()
     """Members must learn that migration to KIP-848 became possible, or is no longer possible."""
     IGNORED = auto()
-    """Some have accepted; a member that the plan needs has not answered while the group settled."""
+    """Some have accepted; a member that the plan needs has not answered while the group settled.
+
+    When it reads the plan at last, all of them would follow it, so an ended plan must not stay on the topic."""
     AGED = auto()
     """Half of its time is over, and publishing it again may give it more."""
     QUIET = auto()
@@ -105,7 +107,7 @@ class Step:
 _PLAN, _WAIT = Step(Action.PLAN), Step(Action.WAIT)
 _RETURN, _RESEND = Step(Action.RETURN), Step(Action.RESEND)
 _DROP = Step(Action.PLAN, drops=True)
-_PINNED = Step(Action.WITHDRAW, "superseded", drops=True)
+_WITHDRAWN = Step(Action.WITHDRAW, "superseded", drops=True)
 _FORGOTTEN = Step(Action.PLAN, "superseded", drops=True)
 _REFUSED = Step(Action.PLAN, "refused", drops=True)
 _APPLIED = Step(Action.PLAN, "applied")
@@ -116,7 +118,7 @@ _COLUMNS: Final = (Phase.AWAITING, Phase.OFFERED, Phase.UNDER_WAY, Phase.APPLIED
 _ROWS: Final = {
     # Event              AWAITING, OFFERED, UNDER_WAY, APPLIED, ENDED
     Event.OTHER_PLAN: (_REPLACED, _FORGOTTEN, _FORGOTTEN, _DROP, _DROP),
-    Event.PINNED: (_REPLACED, _PINNED, _PINNED, _PINNED, _PINNED),
+    Event.PINNED: (_REPLACED, _WITHDRAWN, _WITHDRAWN, _WITHDRAWN, _WITHDRAWN),
     Event.MEMBERS_CHANGED: (_REPLACED, _REPLACED, _REPLACED, _PLAN, _PLAN),
     Event.ARRIVED: (_REPLACED, _APPLIED, _APPLIED, _PLAN, _PLAN),
     Event.REFUSED: (_WAIT, _REFUSED, _REFUSED, _PLAN, _PLAN),
@@ -129,7 +131,7 @@ _ROWS: Final = {
     Event.APPROVED: (Step(Action.PUBLISH), _WAIT, _WAIT, _PLAN, _PLAN),
     Event.TRIGGERED: (_REPLACED, _WAIT, _WAIT, _PLAN, _PLAN),
     Event.MIGRATION_NEWS: (_WAIT, _RESEND, _RESEND, _RESEND, _PLAN),
-    Event.IGNORED: (_WAIT, _FORGOTTEN, _FORGOTTEN, _PLAN, _PLAN),
+    Event.IGNORED: (_WAIT, _WITHDRAWN, _WITHDRAWN, _PLAN, _PLAN),
     Event.AGED: (_WAIT, _PLAN, _RESEND, _PLAN, _PLAN),
     Event.QUIET: (_WAIT, _WAIT, _WAIT, _PLAN, _PLAN),
 }

@@ -280,6 +280,27 @@ def test_refusal_of_one_does_not_end_what_others_have_accepted() -> None:
     assert over.plan.why == "the plan expired (plan.valid_for_s); member b refused it: static"
 
 
+def test_plan_that_a_member_does_not_answer_is_withdrawn_before_it_answers_late() -> None:
+    """Otherwise members would follow, once b has read it, a plan that lagwise no longer watches."""
+    group = walk()
+    group.rules = replace(RULES, guards=replace(NO_GUARDS, cooldown_ms=600_000, cooldown_max_ms=600_000))
+    group.decide()
+    group.acks = (said("accepted"),)
+    under_way = group.decide(after_s=59)
+
+    withdrawn = group.decide(after_s=1)
+    group.acks = (said("accepted"), said("accepted", member="b"))
+    late = group.decide(after_s=30)
+
+    assert under_way.decided == "unchanged"
+    assert (withdrawn.decided, withdrawn.epoch, withdrawn.record) == ("publish", 2, None)
+    why = "member b did not answer within plan.guards.settle_s, and others had accepted it"
+    assert withdrawn.reason == f"withdrawn: {why}"
+    assert withdrawn.plan is not None
+    assert (withdrawn.plan.status, withdrawn.plan.why) == ("superseded", why)
+    assert (late.decided, late.state.plan and late.state.plan.is_restored) == ("unchanged", False)
+
+
 def test_partition_between_two_members_is_waited_for_before_the_plan_is_published_again() -> None:
     group = walk()
     group.decide()
