@@ -31,6 +31,7 @@ OTHER_PLAN_PUBLISHED = "the control topic holds a different plan"
 GROUP_CHANGED = "the members or the partitions of the group have changed"
 REBALANCED_BEFORE_ACCEPTED = "the group rebalanced before any member accepted the plan"
 EXPIRED = "the plan expired (plan.valid_for_s)"
+EXPIRED_UNSEEN = "the plan expired (plan.valid_for_s) while lagwise could not look at the group"
 NOTHING_WAITS = "no plan of the group waits for approval"
 OVERTAKEN = "the group is following another plan"
 EXPIRED_WAITING = "the plan expired before it was approved (plan.valid_for_s)"
@@ -380,10 +381,9 @@ def costs_more(partitions: Sequence[tuple[str, float]]) -> str:
 
 def optimistic(members: Sequence[str], most: str) -> str:
     """The remark of a target that rests on the capacity, a rate in words, of members that have shown none."""
-    shown, each = (
-        ("has not shown its limit", "") if len(members) == 1 else ("have not shown their limits", " each")
-    )
-    return f"{_names(members)} {shown}: lagwise assumes at most {most}{each}"
+    if len(members) == 1:
+        return f"{_names(members)} has not shown its limit: lagwise assumes at most {most}"
+    return f"{_names(members)} have not shown their limits: lagwise assumes at most {most} each"
 
 
 def _names(members: Sequence[str]) -> str:

@@ -184,7 +184,7 @@ def phase_of(plan: PlanState) -> Phase:
 
 def advance(plan: PlanState, sight: Sight) -> tuple[PlanState, Action]:
     """The plan after this evaluation, and what to do about the group."""
-    plan = _adopted(plan, sight)
+    plan = _adopted(_reopened(plan, sight), sight)
     event, phase = observe(plan, sight), phase_of(plan)
     step = TABLE[phase, event]
     if step.ends is not None:
@@ -261,6 +261,16 @@ def _is_news(plan: PlanState, sight: Sight, progress: PlanProgress) -> bool:
     return sight.migration == "possible" and plan.is_restored and plan.status == "applied"
 
 
+def _reopened(plan: PlanState, sight: Sight) -> PlanState:
+    """The plan, open again if it expired while nobody looked at the group, which is at the target at the first look."""
+    is_first_look = plan.effect is None and reasons.EXPIRED_UNSEEN in (plan.why or "")
+    is_there = sight.progress is not None and sight.progress.is_there and not sight.is_reconciling
+    if plan.status == "open" or not (is_first_look and is_there and sight.is_on_topic):
+        return plan
+    # A plan that takes another back is never restored.
+    return replace(plan, status="open", is_dropped=plan.takes_back is not None)
+
+
 def _adopted(plan: PlanState, sight: Sight) -> PlanState:
     """An open plan with what members have said and done since."""
     if plan.status != "open":
@@ -284,14 +294,15 @@ def ended(plan: PlanState, status: PlanStatus, why: str, *, now_ms: int) -> Plan
 
 
 def expired(plan: PlanState | None, refusal: str | None, *, now_ms: int) -> PlanState | None:
-    """The plan of a group that cannot be looked at, ended if its time is up."""
+    """The plan of a group that cannot be looked at, ended if its time is up; if it was applied, `advance` sees it."""
     if plan is None or plan.status != "open" or now_ms < plan.valid_until_ms:
         return plan
-    return replace(ended(plan, "expired", _expiry(refusal), now_ms=now_ms), is_dropped=True)
+    why = _expiry(reasons.EXPIRED_UNSEEN, refusal)
+    return replace(ended(plan, "expired", why, now_ms=now_ms), is_dropped=True)
 
 
-def _expiry(refusal: str | None) -> str:
-    return "; ".join(cause for cause in (reasons.EXPIRED, refusal) if cause)
+def _expiry(cause: str, refusal: str | None) -> str:
+    return "; ".join(each for each in (cause, refusal) if each)
 
 
 def _cause(event: Event, plan: PlanState, sight: Sight) -> str:
@@ -301,7 +312,7 @@ def _cause(event: Event, plan: PlanState, sight: Sight) -> str:
         Event.MEMBERS_CHANGED: reasons.GROUP_CHANGED,
         Event.ARRIVED: reasons.all_made(plan.moves),
         Event.REFUSED: sight.refusal or "",
-        Event.EXPIRED: _expiry(sight.refusal),
+        Event.EXPIRED: _expiry(reasons.EXPIRED, sight.refusal),
         Event.OTHER_TARGET: broker_reasons.OTHER_TARGET,
         Event.REBALANCED: reasons.REBALANCED_BEFORE_ACCEPTED,
         Event.IGNORED: reasons.not_answered(sight.silent),

@@ -216,6 +216,21 @@ def test_plan_that_was_not_applied_cannot_be_judged() -> None:
     assert effect(group.decide(after_s=RULES.valid_for_ms / 1000)) == "cannot tell"
 
 
+def test_plan_that_was_applied_while_nobody_could_look_at_the_group_is_judged() -> None:
+    group = Walk(
+        held=BEFORE, lags=[900, 800, 10, 0], arrival_rates=[8.0] * 4, drain_rates=[10.0] * 4, rules=GUARDED
+    )
+    first = group.decide()
+    group.decide(after_s=60)
+    group.apply(first)
+    group.unanswered = (0, 1, 2, 3)
+    assert group.decide(after_s=RULES.valid_for_ms / 1000 - 60).decided == "abstain"
+    group.unanswered = ()
+    group.decide(after_s=60)
+
+    assert effect(under_it(group, *LOSING)) == "hurt"
+
+
 @pytest.mark.parametrize(("per_commit", "expected"), [(180, None), (300, "hurt")])
 def test_loss_of_a_taker_that_is_less_than_what_its_giver_lost_before_is_no_hurt(
     per_commit: int, expected: str | None

@@ -280,6 +280,47 @@ def test_refusal_of_one_does_not_end_what_others_have_accepted() -> None:
     assert over.plan.why == "the plan expired (plan.valid_for_s); member b refused it: static"
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_plan_that_was_applied_while_nobody_could_look_at_the_group_is_applied_though_its_time_ended(
+    *, begun: bool
+) -> None:
+    group = walk()
+    first = group.decide()
+    if begun:
+        group.held = HALFWAY
+    group.decide(after_s=60)
+    group.apply(first)
+    group.unanswered = (0, 1, 2, 3)
+    unseen = group.decide(after_s=VALID_S - 60)
+    group.unanswered = ()
+
+    found = group.decide(after_s=60).plan
+
+    assert unseen.plan is not None
+    assert (unseen.decided, unseen.plan.status) == ("abstain", "partly" if begun else "expired")
+    assert (unseen.plan.why or "").endswith(
+        "the plan expired (plan.valid_for_s) while lagwise could not look at the group"
+    )
+    assert found is not None
+    assert (found.status, found.why) == ("applied", "all 2 moves are made")
+    assert (found.status_at_ms, found.is_restored) == (group.now_ms, True)
+
+
+def test_plan_that_was_not_applied_at_the_first_look_after_its_time_stays_expired() -> None:
+    group = walk()
+    first = group.decide()
+    group.unanswered = (0, 1, 2, 3)
+    group.decide(after_s=VALID_S)
+    group.unanswered, group.rules = (), replace(RULES, guards=replace(NO_GUARDS, settle_ms=86_400_000))
+    group.decide(after_s=60)
+    group.apply(first)
+
+    later = group.decide(after_s=60).plan
+
+    assert later is not None
+    assert (later.status, later.is_restored) == ("expired", False)
+
+
 def test_plan_that_a_member_does_not_answer_is_withdrawn_before_it_answers_late() -> None:
     """Otherwise members would follow, once b has read it, a plan that lagwise no longer watches."""
     group = walk()
