@@ -310,11 +310,9 @@ def guard_confirmations(count: int, wanted: int) -> str:
 
 def guard_migration(migration: Migration) -> str:
     """Members refuse plans while a broker may migrate their group."""
-    remedy = (
-        f"set {POLICY}=disabled on every broker"
-        if migration == "possible"
-        else "allow DescribeConfigs on the cluster, or see which broker does not answer"
-    )
+    remedy = "allow DescribeConfigs on the cluster, or see which broker does not answer"
+    if migration == "possible":
+        remedy = f"set {POLICY}=disabled on every broker"
     return f"migration: migration to KIP-848 is {migration}, and members refuse plans until it is disabled; {remedy}"
 
 
