@@ -106,13 +106,17 @@ def deciding(
         return _decided(case, state)
     except AssignorError as error:
         plan = expired(state.plan, answers.refusal(state.plan, facts), now_ms=now_ms)
-        return Decision(
-            strategy=rules.strategy,
-            base_generation=facts.generation,
-            verdict=Verdict(decided="abstain", reason=str(error)),
-            plan=plan,
-            state=replace(state, plan=plan),
-        )
+        return _abstained(facts, rules, replace(state, plan=plan), str(error))
+
+
+def _abstained(facts: GroupFacts, rules: Rules, state: GroupState, why: str) -> Decision:
+    return Decision(
+        strategy=rules.strategy,
+        base_generation=facts.generation,
+        verdict=Verdict(decided="abstain", reason=why),
+        plan=state.plan,
+        state=state,
+    )
 
 
 def _decided(case: Case, state: GroupState) -> Decision:
@@ -132,6 +136,14 @@ def _decided(case: Case, state: GroupState) -> Decision:
 
 def _by_its_life(case: Case, state: GroupState) -> Decision:
     state, action, progress = _looked_at(case, state)
+    try:
+        return _acted(case, state, action, progress)
+    except AssignorError as error:
+        # What this look has shown stays known, such as that the plan hurts, though nothing can be published.
+        return _abstained(case.facts, case.rules, state, str(error))
+
+
+def _acted(case: Case, state: GroupState, action: Action, progress: PlanProgress | None) -> Decision:
     if action is Action.WITHDRAW and case.published is not None:
         why = _why_withdrawn(case, state, progress)
         return _withdrawn(case.facts, case.rules, case.published, state, why=why, now_ms=case.now_ms)
@@ -183,13 +195,7 @@ def _on_its_way(case: Case, state: GroupState, action: Action, progress: PlanPro
     """The broker is about to apply the newest plan, or something else: nothing is planned before it has."""
     plan = state.plan
     if plan is None or progress is None or action is not Action.WAIT:
-        return Decision(
-            strategy=case.rules.strategy,
-            base_generation=case.facts.generation,
-            verdict=Verdict(decided="abstain", reason=reasons.not_stable(case.facts.state)),
-            plan=plan,
-            state=state,
-        )
+        return _abstained(case.facts, case.rules, state, reasons.not_stable(case.facts.state))
     return case.decision(
         state, case.target(progress.target), Verdict(decided="unchanged", reason=_waits(case, plan, progress))
     )

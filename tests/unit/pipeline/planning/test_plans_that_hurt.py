@@ -10,7 +10,7 @@ from pipeline.planning.state import FRESH, GroupState, PlanState
 from pipeline.planning.values import Decision
 from tests.support.planning.facts import RULES
 from tests.support.planning.judged_walk import BEFORE, GUARDED, LOSING, applied, effect, plan_of, under_it
-from tests.support.planning.plan_walk import Walk
+from tests.support.planning.plan_walk import Walk, walk
 
 # Taken back.
 
@@ -191,6 +191,32 @@ def test_trigger_publishes_in_spite_of_probation() -> None:
     group.order(triggered_at_ms=group.now_ms + 1)
 
     assert group.decide(after_s=540).decided == "publish"
+
+
+def test_plan_that_hurt_is_known_to_have_hurt_though_the_record_that_takes_it_back_is_too_large() -> None:
+    group = applied()
+    group.rules = replace(GUARDED, max_record_bytes=100)
+
+    decision = under_it(group, *LOSING)
+    group.rules = GUARDED
+    later = group.decide(after_s=60)
+
+    assert (decision.decided, effect(decision)) == ("abstain", "hurt")
+    assert (decision.reason or "").startswith("control record of group 'g' has ")
+    assert decision.state.probation_ends_ms(group.now_ms) is not None
+    assert (decision.state.hurts, later.state.hurts) == (1, 1)
+    assert (later.reason or "").startswith("takes plan epoch 1 back, which hurt")
+
+
+def test_plan_is_applied_though_the_record_of_the_next_one_is_too_large() -> None:
+    group = walk()
+    group.apply(group.decide())
+    group.lags, group.rules = [0, 0, 900, 800], replace(RULES, max_record_bytes=100)
+
+    plan = group.decide(after_s=60).plan
+
+    assert plan is not None
+    assert plan.status == "applied"
 
 
 @pytest.mark.parametrize("hurts", [True, False])
