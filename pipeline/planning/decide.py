@@ -130,8 +130,9 @@ def _decided(case: Case, state: GroupState) -> Decision:
 
 def _by_its_life(case: Case, state: GroupState) -> Decision:
     state, action, progress = _looked_at(case, state)
-    if action is Action.WITHDRAW and case.published is not None:
-        why = reasons.NOW_PINNED
+    may_move_pinned = _may_move_pinned(case)
+    if (action is Action.WITHDRAW or may_move_pinned) and case.published is not None:
+        why = reasons.MAY_MOVE_PINNED if may_move_pinned else reasons.NOW_PINNED
         return _withdrawn(case.facts, case.rules, case.published, state, why=why, now_ms=case.now_ms)
     if case.facts.is_between_targets:
         return _on_its_way(case, state, action, progress)
@@ -269,6 +270,13 @@ def _is_pinned(case: Case, progress: PlanProgress | None) -> bool:
         orders = case.facts.orders
         return orders is not None and bool(orders.pinned)
     return bool((case.pinned & (progress.target.member != case.group.owner)).any())
+
+
+def _may_move_pinned(case: Case) -> bool:
+    """Return whether partitions are pinned, and the valid plan on the control topic is unknown, so may move them."""
+    published = case.published
+    is_unknown = published is not None and published.is_valid(case.now_ms) and not published.target_hash
+    return is_unknown and not case.rules.dry_run and bool(case.pinned.any())
 
 
 def _returned(case: Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:

@@ -25,8 +25,8 @@ NO_TOPICS = "no partitions: none of the subscribed topics exists; create them or
 
 AT_TARGET = "the group has its target assignment"
 DRY_RUN = "plan.dry_run is true, so the plan is not published; set it to false to publish plans"
-
 NOW_PINNED = "partitions that the plan moves are pinned now"
+MAY_MOVE_PINNED = "lagwise's tables do not have the plan, and it may move partitions that are pinned"
 OTHER_PLAN_PUBLISHED = "the control topic holds a different plan"
 GROUP_CHANGED = "the members or the partitions of the group have changed"
 REBALANCED_BEFORE_ACCEPTED = "the group rebalanced before any member accepted the plan"

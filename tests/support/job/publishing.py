@@ -33,7 +33,7 @@ class Cluster:
     coordinator: Exception | None = None
     """What the transaction coordinator says."""
     topic: dict[str, int] | Exception = field(default_factory=dict)
-    """Epoch of each group in the control topic."""
+    """Epoch of each group in the control topic; the plans are valid for another minute."""
     commit: Exception | None = None
     """What becomes of a transaction."""
     sent: list[tuple[str, int]] = field(default_factory=list)

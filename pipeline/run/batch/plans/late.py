@@ -8,7 +8,7 @@ from pipeline.clock import now_ms
 from pipeline.errors import BrokerUnavailableError, TopicMissingError
 from pipeline.planning.memory import PlanMemory, WrittenPlan
 from pipeline.planning.state import from_json
-from pipeline.publish.outbox import EpochsInTopic
+from pipeline.publish.outbox import PlansInTopic
 from pipeline.publish.read_back import newest_plans
 from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.plans.publication import send
@@ -26,11 +26,11 @@ def connect(services: Services, memory: PlanMemory) -> str | None:
         FencedError: A driver of other tables publishes for the cluster.
     """
 
-    def on_connected(epochs_in_topic: EpochsInTopic) -> None:
+    def on_connected(plans_in_topic: PlansInTopic) -> None:
         found = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
         # Until the topic can be read, plans in the table count as published.
         memory.on_published(found.plans)
-        memory.on_connected(epochs_in_topic(), found.to_send)
+        memory.on_connected(plans_in_topic(), found.to_send)
 
     return services.publisher.unavailable(on_connected)
 

@@ -19,6 +19,7 @@ from pipeline.run.replay import FIRST_WRITTEN, Past
 from tests.support.job.batches import batch_of, stamp_of
 from tests.support.job.frames import NOW_MS, at
 from tests.support.job.publishing import AWAY, PUBLISHING, Cluster, Stored, failure, left_behind, table
+from tests.support.planning.plan_walk import walk
 
 FORBIDDING: dict[str, dict[str, Any]] = {
     "dry run": {"config": Config(plan=PlanConfig(dry_run=True))},
@@ -78,6 +79,15 @@ def send(driver: Driver, *, held: str | None = None, is_replay: bool = False) ->
 def known(driver: Driver) -> tuple[int, str]:
     plan = driver.memory.published["g"]
     return plan.epoch, plan.target_hash
+
+
+def after_pause(driver: Driver) -> tuple[str, int | None, str | None]:
+    """What is decided about the group once it is paused."""
+    group = walk()
+    group.published = driver.memory.published["g"]
+    group.order(paused=True)
+    decision = group.decide(after_s=1)
+    return decision.decided, decision.epoch, decision.record
 
 
 def test_plan_that_was_not_sent_is_sent(cluster: Cluster, driver: Driver) -> None:
@@ -215,6 +225,35 @@ def test_plans_that_were_not_sent_are_sent_with_the_next_connection(cluster: Clu
     send(driver)
 
     assert (cluster.sent, known(driver)) == ([("g", 4)], (4, "newer"))
+
+
+def test_pause_during_an_outage_withdraws_the_plan_before_the_one_that_was_not_sent(
+    cluster: Cluster, driver: Driver
+) -> None:
+    cluster.topic = {"g": 3}
+    connect(left_behind(driver, table({})).services, driver.memory)
+    plans = table({}, {"epoch": 4, "target_hash": "newer"})
+    driver = left_behind(driver, plans, paused=("g",))
+    cluster.commit = failure(AWAY)
+    batch = batch_of(driver, stamp=stamp_of(at_ms=NOW_MS))
+    publish_plans(batch, plans.filter(pc.field("epoch") == 4))
+    cluster.commit, cluster.now_s = None, cluster.now_s + 60
+
+    send(driver)
+
+    assert cluster.sent == []
+    assert after_pause(driver) == ("publish", 5, None)
+
+
+@pytest.mark.parametrize("in_tables", [table(), table({"epoch": 2})], ids=["created again", "older copy"])
+def test_pause_withdraws_a_plan_that_only_the_topic_has(
+    cluster: Cluster, driver: Driver, in_tables: Any
+) -> None:
+    cluster.topic = {"g": 3}
+
+    connect(left_behind(driver, in_tables).services, driver.memory)
+
+    assert after_pause(driver) == ("publish", 4, None)
 
 
 def test_late_plan_that_the_broker_does_not_take_is_sent_with_the_next_connection(
