@@ -26,7 +26,7 @@ from pipeline.planning.effect import judge, price
 from pipeline.planning.effect.way_back import takes_back, way_back
 from pipeline.planning.eligibility import old_offsets, paused_reason, require_plannable_group, why_old
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
-from pipeline.planning.life import answers, approval
+from pipeline.planning.life import answers, approval, order_reasons
 from pipeline.planning.life.lifecycle import Action, Sight, advance, ended, expired
 from pipeline.planning.life.next_state import (
     on_answers,
@@ -71,7 +71,7 @@ def deciding(
     """
     rules = rules_of(facts, rules)
     state = on_pause(state, unseen_ms=rules.unseen_ms, now_ms=now_ms)
-    state = on_orders(seen(state, facts, now_ms=now_ms), facts.orders)
+    state = on_orders(seen(state, facts, now_ms=now_ms), facts.orders, now_ms=now_ms)
     paused = paused_reason(facts)
     if paused is not None:
         # It was made for lag that is gone by the time the group is planned again.
@@ -142,7 +142,7 @@ def _by_its_life(case: Case, state: GroupState) -> Decision:
         decision = _proposed(case, state, outlook)
     else:
         decision = _continued(case, replace(state, waiting=None), state.plan, action, progress)
-    return approval.with_refusal(decision, outlook)
+    return approval.with_answers(decision, outlook)
 
 
 def _proposed(case: Case, state: GroupState, outlook: approval.Outlook) -> Decision:
@@ -152,7 +152,7 @@ def _proposed(case: Case, state: GroupState, outlook: approval.Outlook) -> Decis
         return _sent_back(case, state) or _planned(case, state)
     if outlook.action is Action.WAIT or approved is None:
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
-    verdict = Verdict(decided="publish", reason=reasons.approved(approved.by, approved.reason))
+    verdict = Verdict(decided="publish", reason=order_reasons.approved(approved.by, approved.reason))
     return _published(case, replace(state, waiting=None), target, verdict, approved_by=approved.by)
 
 
