@@ -16,7 +16,7 @@ from pipeline.planning.facts import is_new
 from pipeline.planning.life import order_reasons
 from pipeline.planning.life.lifecycle import TABLE, Action, Event, Phase
 from pipeline.planning.problem.case import Case
-from pipeline.planning.progress import assignment_of
+from pipeline.planning.progress import assignment_of, of_readers
 from pipeline.planning.state import GroupState, WaitingPlan
 from pipeline.planning.values import Decision, Published, Target, Verdict
 
@@ -93,9 +93,13 @@ def _of_waiting(case: Case, state: GroupState, *, is_overtaken: bool) -> Outlook
     if waiting is None:
         return _outlook(case, approval, waiting, None, None)
     target = _target_of(case, waiting)
+    is_same_base = target is not None and target.base_hash == waiting.base_hash
     sight = WaitingSight(
         target=target,
-        generation=case.facts.generation,
+        # An epoch alone is no rebalance: what the members of a KIP-848 group hold is in the hash of the base.
+        generation=waiting.base_generation
+        if is_same_base and case.facts.is_kip848
+        else case.facts.generation,
         is_overtaken=is_overtaken,
         is_pinned=target is not None and _moves_pinned(case, target),
         is_approved=approval is not None and approval.hashes == waiting.hashes,
@@ -202,8 +206,9 @@ def awaiting(waiting: WaitingPlan, group_id: str) -> Verdict:
 
 def _target_of(case: Case, waiting: WaitingPlan) -> Target | None:
     """The target for the group as it is now; None when it does not fit the group or the rules any more."""
+    placed = of_readers(case.group, waiting.target) if case.facts.is_kip848 else waiting.target
     try:
-        assignment = assignment_of(case.group, waiting.target, waiting.unassigned)
+        assignment = assignment_of(case.group, placed, waiting.unassigned)
     except AssignorError:
         return None
     target = case.target(replace(assignment, remarks=waiting.remarks))
