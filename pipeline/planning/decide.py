@@ -26,7 +26,7 @@ from pipeline.planning.effect import judge, price
 from pipeline.planning.effect.way_back import is_way_back, takes_back, way_back
 from pipeline.planning.eligibility import old_offsets, paused_reason, require_plannable_group, why_old
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
-from pipeline.planning.life import answers, approval
+from pipeline.planning.life import answers, approval, order_reasons
 from pipeline.planning.life.lifecycle import Action, Sight, advance, ended, expired
 from pipeline.planning.life.next_state import (
     on_answers,
@@ -71,7 +71,7 @@ def deciding(
     """
     rules = rules_of(facts, rules)
     state = on_pause(state, unseen_ms=rules.unseen_ms, now_ms=now_ms)
-    state = on_orders(seen(state, facts, now_ms=now_ms), facts.orders)
+    state = on_orders(seen(state, facts, now_ms=now_ms), facts.orders, now_ms=now_ms)
     paused = paused_reason(facts)
     if paused is not None:
         # It was made for lag that is gone by the time the group is planned again.
@@ -144,8 +144,9 @@ def _by_its_life(case: Case, state: GroupState) -> Decision:
 
 
 def _acted(case: Case, state: GroupState, action: Action, progress: PlanProgress | None) -> Decision:
-    if action is Action.WITHDRAW and case.published is not None:
-        why = _why_withdrawn(case, state, progress)
+    may_move_pinned = _may_move_pinned(case)
+    if (action is Action.WITHDRAW or may_move_pinned) and case.published is not None:
+        why = reasons.MAY_MOVE_PINNED if may_move_pinned else _why_withdrawn(case, state, progress)
         return _withdrawn(case.facts, case.rules, case.published, state, why=why, now_ms=case.now_ms)
     if case.facts.is_between_targets:
         return _on_its_way(case, state, action, progress)
@@ -155,7 +156,7 @@ def _acted(case: Case, state: GroupState, action: Action, progress: PlanProgress
         decision = _proposed(case, state, outlook)
     else:
         decision = _continued(case, replace(state, waiting=None), state.plan, action, progress)
-    return approval.with_refusal(decision, outlook)
+    return approval.with_answers(decision, outlook)
 
 
 def _why_withdrawn(case: Case, state: GroupState, progress: PlanProgress | None) -> str:
@@ -171,7 +172,7 @@ def _proposed(case: Case, state: GroupState, outlook: approval.Outlook) -> Decis
         return _sent_back(case, state) or _planned(case, state)
     if outlook.action is Action.WAIT or approved is None:
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
-    verdict = Verdict(decided="publish", reason=reasons.approved(approved.by, approved.reason))
+    verdict = Verdict(decided="publish", reason=order_reasons.approved(approved.by, approved.reason))
     return _published(case, replace(state, waiting=None), target, verdict, approved_by=approved.by)
 
 
@@ -283,6 +284,13 @@ def _is_pinned(case: Case, progress: PlanProgress | None) -> bool:
         orders = case.facts.orders
         return orders is not None and bool(orders.pinned)
     return bool((case.pinned & (progress.target.member != case.group.owner)).any())
+
+
+def _may_move_pinned(case: Case) -> bool:
+    """Return whether partitions are pinned, and the valid plan on the control topic is unknown, so may move them."""
+    published = case.published
+    is_unknown = published is not None and published.is_valid(case.now_ms) and not published.target_hash
+    return is_unknown and not case.rules.dry_run and bool(case.pinned.any())
 
 
 def _returned(case: Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:

@@ -14,6 +14,15 @@ from pipeline.lag.lag import OffsetReset
 from pipeline.planning.guards import Guards
 
 
+def is_new(at_ms: int, *, answered_ms: int, now_ms: int) -> bool:
+    """Return whether an order given at this time is neither the one that was answered last nor an earlier one.
+
+    Its time tells orders apart, and comes from the clock of whoever gave it. A topic that was restored from a copy may
+    hold an earlier order. An answered time that has not come yet is of a clock that was ahead, and orders nothing.
+    """
+    return at_ms != answered_ms and (at_ms > answered_ms or answered_ms > now_ms)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciliation:
     """Progress of a member of a KIP-848 group towards its target assignment, from the group's records."""

@@ -18,6 +18,15 @@ class PlanRecord(NamedTuple):
     """None to withdraw the group's plan."""
 
 
+class PlanInTopic(NamedTuple):
+    """What the control topic holds for a group."""
+
+    epoch: int = 0
+    """Highest epoch; 0 for a group without records."""
+    valid_until_ms: int = 0
+    """Validity of the plan with that epoch; 0 for a withdrawal, and for a value that no reader can use."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenPlan:
     """A plan as it was written down, whether it was sent or not."""
@@ -102,36 +111,38 @@ class PlanMemory:
         self.published |= {group: one.plan for group, one in plans.items()}
         self.unsent |= plans
 
-    def on_connected(self, epochs: Mapping[str, int], written: Mapping[str, WrittenPlan]) -> None:
+    def on_connected(self, in_topic: Mapping[str, PlanInTopic], written: Mapping[str, WrittenPlan]) -> None:
         """Settle the highest epoch of each group: in the table and on the control topic, whichever is further.
 
         Neither has to know all that were used: the next epoch is not below the clock (`values.next_epoch`).
 
         Args:
-            epochs: Highest epoch of each group on the control topic.
+            in_topic: By group, of those that have records on the control topic.
             written: Newest plan of each group in the table, of those whose plan still holds.
         """
         self.unsent = {}
-        for group_id in sorted(epochs.keys() | self.published.keys()):
-            known, last = self.published.get(group_id), epochs.get(group_id, 0)
-            if known is None or known.epoch < last:
+        for group_id in sorted(in_topic.keys() | self.published.keys()):
+            known, last = self.published.get(group_id), in_topic.get(group_id, PlanInTopic())
+            if known is None or known.epoch < last.epoch:
                 # Published by a driver whose tables are gone: what readers hold is not what the table says, so a
                 # new plan is due.
-                self.published[group_id] = _unknown_plan(last)
-            elif known.epoch > last:
+                self.published[group_id] = _unknown_plan(*last)
+            elif known.epoch > last.epoch:
                 plan = written.get(group_id)
-                if plan is not None and (plan.value is not None or group_id in epochs):
+                if plan is not None and (plan.value is not None or group_id in in_topic):
                     self.unsent[group_id] = plan
                 else:
-                    self.published[group_id] = _unknown_plan(known.epoch)
+                    self.published[group_id] = _unknown_plan(known.epoch, last.valid_until_ms)
 
     def on_sent_late(self, due: Iterable[str], sent: Mapping[str, WrittenPlan]) -> None:
         """Settle what was to be sent late now: of these groups, these plans were; the others' are not wanted now."""
         for group_id in due:
             one = self.unsent.pop(group_id)
-            self.published[group_id] = one.plan if group_id in sent else _unknown_plan(one.plan.epoch)
+            # The topic may hold an earlier plan, which is valid no longer than the one that is dropped.
+            dropped = _unknown_plan(one.plan.epoch, one.plan.valid_until_ms)
+            self.published[group_id] = one.plan if group_id in sent else dropped
 
 
-def _unknown_plan(epoch: int) -> Published:
-    """Return a placeholder plan for its epoch: it equals no other plan, and is no longer valid."""
-    return Published(epoch=epoch, target_hash="", base_hash="", valid_until_ms=0)
+def _unknown_plan(epoch: int, valid_until_ms: int) -> Published:
+    """Return a placeholder for a plan that readers may hold: it equals no other plan."""
+    return Published(epoch=epoch, target_hash="", base_hash="", valid_until_ms=valid_until_ms)

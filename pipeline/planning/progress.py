@@ -18,6 +18,7 @@ from assignor.model.assignment import Assignment, Unassigned
 from assignor.model.group import Group
 from assignor.model.topics import Topics
 from assignor.protocol.ranges import parse_ranges
+from pipeline.planning.record import readers
 from pipeline.planning.state import PlanState, Ranges, partition_key
 
 _MOST_PARTITIONS = 1_000_000
@@ -56,7 +57,7 @@ def progress_of(group: Group, plan: PlanState, *, by_broker: bool = False) -> Pl
         plan: Its newest one.
         by_broker: The broker assigns the group: members that read nothing may come and go.
     """
-    placed = _of_readers(group, plan.target) if by_broker else plan.target
+    placed = of_readers(group, plan.target) if by_broker else plan.target
     try:
         target = assignment_of(group, placed, plan.unassigned)
     except AssignorError:
@@ -77,11 +78,10 @@ def progress_of(group: Group, plan: PlanState, *, by_broker: bool = False) -> Pl
     )
 
 
-def _of_readers(group: Group, by_member: Ranges) -> Ranges:
+def of_readers(group: Group, by_member: Ranges) -> Ranges:
     """The target with the members of now that read nothing, less those that have left and that it gives nothing."""
-    reads = np.isin(np.arange(group.n_members), group.subscriptions.members).tolist()
     kept = {name: topics for name, topics in by_member.items() if topics or name in group.member_ids}
-    return kept | {name: {} for name, is_reader in zip(group.member_ids, reads, strict=True) if not is_reader}
+    return kept | {name: {} for name in set(group.member_ids) - readers(group)}
 
 
 def assignment_of(group: Group, by_member: Ranges, unassigned: Ranges) -> Assignment:

@@ -25,8 +25,8 @@ NO_TOPICS = "no partitions: none of the subscribed topics exists; create them or
 
 AT_TARGET = "the group has its target assignment"
 DRY_RUN = "plan.dry_run is true, so the plan is not published; set it to false to publish plans"
-
 NOW_PINNED = "partitions that the plan moves are pinned now"
+MAY_MOVE_PINNED = "lagwise's tables do not have the plan, and it may move partitions that are pinned"
 OTHER_PLAN_PUBLISHED = "the control topic holds a different plan"
 GROUP_CHANGED = "the members or the partitions of the group have changed"
 REBALANCED_BEFORE_ACCEPTED = "the group rebalanced before any member accepted the plan"
@@ -143,31 +143,6 @@ def task_failed(times: int) -> str:
         f"the task that plans the group has failed {times} times: the planner ended its process, or the tables could "
         "not be read; planning is tried again in its next turn"
     )
-
-
-def awaiting_approval(since: str, group_id: str) -> str:
-    """The plan is made, and an operator has to publish it."""
-    return f"the plan waits for approval since {since}; {shell.command('approve', group_id)} shows and publishes it"
-
-
-def approved(by: str, why: str) -> str:
-    """An operator has approved the plan."""
-    return f"approved by {by}" + (f": {why}" if why else "")
-
-
-def approval_refused(by: str, cause: str) -> str:
-    """An approval publishes nothing, for this cause; what is decided instead follows."""
-    return f"approval refused: {cause} (approved by {by})"
-
-
-def published_already(epoch: int) -> str:
-    """Another operator was first."""
-    return f"plan epoch {epoch} has published it already"
-
-
-def other_plan_waits(approved_hash: str, waiting_hash: str) -> str:
-    """The operator has looked at an earlier plan."""
-    return f"plan {approved_hash} does not wait any more, but plan {waiting_hash} does"
 
 
 def withdrawn(cause: str) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -83,17 +84,32 @@ def to_target(
     stays = np.array_equal(holder, assignment.member)
     wanted = base if stays else ranges_by_member(group, assignment.member)
     unassigned = unassigned_ranges(group, assignment)
-    subscribed = sorted((member.member_id, *sorted(member.topics)) for member in facts.members)
+    # The epoch of a KIP-848 group also rises without a move, when a member that reads nothing comes or goes.
+    generation = None if facts.is_kip848 else facts.generation
+    counted = readers(group) if facts.is_kip848 else frozenset(group.member_ids)
+    subscribed = sorted(
+        (one.member_id, *sorted(one.topics)) for one in facts.members if one.member_id in counted
+    )
     return Target(
         assignment=assignment,
         by_member=wanted,
         moves=() if stays else group_moves(group, assignment, lag),
         revoked={} if stays else revoked_ranges(group, assignment),
         unassigned=unassigned,
-        base_hash=_hash([facts.generation, facts.assignor, base, subscribed]),
-        target_hash=_hash([strategy, wanted, unassigned]),
+        base_hash=_hash([generation, facts.assignor, _of(counted, base), subscribed]),
+        target_hash=_hash([strategy, _of(counted, wanted), unassigned]),
         figures=_figures(group, assignment),
     )
+
+
+def readers(group: Group) -> frozenset[str]:
+    """Members that subscribe to a topic that exists."""
+    reads = np.isin(np.arange(group.n_members), group.subscriptions.members).tolist()
+    return frozenset(name for name, is_reader in zip(group.member_ids, reads, strict=True) if is_reader)
+
+
+def _of(members: Collection[str], placed: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    return {name: topics for name, topics in placed.items() if name in members}
 
 
 def _figures(group: Group, assignment: Assignment) -> Figures:

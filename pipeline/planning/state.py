@@ -271,7 +271,7 @@ class GroupState:
     silent_since_ms: Mapping[str, int] = field(default_factory=dict)
     """Members that did not answer a plan that others accepted, and since when that is known."""
     triggered_at_ms: int = 0
-    """Newest manual trigger that was obeyed."""
+    """Newest trigger that was obeyed, or ignored with the reason."""
     resumed_at_ms: int = 0
     """Newest resume that was obeyed."""
     approval_at_ms: int = 0

@@ -75,7 +75,7 @@ class Target:
     unassigned: Ranges
     """Reason -> topic -> ranges of the partitions that stay without an owner."""
     base_hash: str
-    """Hash of the members, their subscriptions and partitions."""
+    """Hash of the generation, the members, their subscriptions and partitions; see `record.to_target` for KIP-848."""
     target_hash: str
     figures: Figures
 

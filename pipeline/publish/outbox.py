@@ -23,6 +23,8 @@ from confluent_kafka import (
 
 from assignor.errors import DecodeError
 from assignor.protocol import control
+from assignor.protocol.instants import parse_instant
+from assignor.protocol.json_fields import parse_fields
 from pipeline.errors import (
     BrokerUnavailableError,
     FencedError,
@@ -32,7 +34,7 @@ from pipeline.errors import (
 )
 from pipeline.kafka.errors import FENCED, error_of_call, explained, unusable
 from pipeline.kafka.tokens import ready
-from pipeline.planning.memory import PlanRecord
+from pipeline.planning.memory import PlanInTopic, PlanRecord
 from pipeline.publish.claim import GROUP, Claim, decode, key_of
 
 log = logging.getLogger(__name__)
@@ -45,9 +47,9 @@ _LARGEST_EPOCH = 2**53
 _READER = "lagwise-control-reader"
 
 
-EpochsInTopic: TypeAlias = Callable[[], Mapping[str, int]]
-"""Reads the control topic; gives the highest epoch of each group."""
-OnConnected: TypeAlias = Callable[[EpochsInTopic], None]
+PlansInTopic: TypeAlias = Callable[[], Mapping[str, PlanInTopic]]
+"""Reads the control topic; gives the newest plan of each group."""
+OnConnected: TypeAlias = Callable[[PlansInTopic], None]
 """Learns what is on the topic."""
 
 
@@ -130,7 +132,7 @@ class Publisher:
 
     def _connect(self, on_connected: OnConnected) -> None:
         if self.is_dry:
-            on_connected(self._epochs_in_topic)
+            on_connected(self._plans_in_topic)
             self._is_read, self._tried_at_s = True, -_TRY_EVERY_S
         else:
             self._refuse_other()
@@ -143,7 +145,7 @@ class Publisher:
             producer.init_transactions(self.timeout_s)
         # Another driver may have come between the look and the fence; it finds out, and nobody publishes.
         self._refuse_other()
-        on_connected(self._epochs_in_topic)
+        on_connected(self._plans_in_topic)
         self._producer = producer
         if self.claim is not None:
             self._send([PlanRecord(GROUP, 0, self.claim.encode())])
@@ -181,7 +183,7 @@ class Publisher:
         self._tried_at_s = time.monotonic()
         try:
             if (other := self._other()) is None:
-                self._open(lambda _epochs: None)
+                self._open(lambda _plans: None)
                 return True
         except BrokerUnavailableError as error:
             self._failed(error)
@@ -276,10 +278,10 @@ class Publisher:
                     newest = decode(message.value())
         return newest
 
-    def _epochs_in_topic(self) -> dict[str, int]:
-        """Highest epoch of each of this cluster's groups in the control topic, read from its start to its end."""
+    def _plans_in_topic(self) -> dict[str, PlanInTopic]:
+        """Newest plan of each of this cluster's groups in the control topic, read from its start to its end."""
         with self._reader() as reader:
-            return _read_epochs(reader, self.topic, self.cluster, self.timeout_s)
+            return _read_plans(reader, self.topic, self.cluster, self.timeout_s)
 
     @contextmanager
     def _reader(self) -> Iterator[Consumer]:
@@ -313,12 +315,12 @@ def _producer_properties(properties: Mapping[str, Any], cluster: str) -> dict[st
     }
 
 
-def _read_epochs(reader: Consumer, topic: str, cluster: str, timeout_s: float) -> dict[str, int]:
-    epochs: dict[str, int] = {}
+def _read_plans(reader: Consumer, topic: str, cluster: str, timeout_s: float) -> dict[str, PlanInTopic]:
+    plans: dict[str, PlanInTopic] = {}
     for message in _messages(reader, topic, timeout_s):
         if message.key() != key_of(cluster):
-            _note_epoch(message.key(), message.headers(), cluster, epochs)
-    return epochs
+            _note_plan(message, cluster, plans)
+    return plans
 
 
 def _messages(reader: Consumer, topic: str, timeout_s: float) -> Iterator[Message]:
@@ -349,7 +351,8 @@ def _messages(reader: Consumer, topic: str, timeout_s: float) -> Iterator[Messag
             yield message
 
 
-def _note_epoch(key: Any, headers: Any, cluster: str, epochs: dict[str, int]) -> None:
+def _note_plan(message: Message, cluster: str, plans: dict[str, PlanInTopic]) -> None:
+    key, headers = message.key(), message.headers()
     # The epoch also stands in a header so that it survives in withdrawals and in values from other versions.
     try:
         named, group_id = control.decode_key(key or b"")
@@ -359,5 +362,13 @@ def _note_epoch(key: Any, headers: Any, cluster: str, epochs: dict[str, int]) ->
     if not 0 <= epoch <= _LARGEST_EPOCH:
         log.warning("a record on the control topic is not lagwise's", extra={"key": repr(key)})
         return
-    if named == cluster:
-        epochs[group_id] = max(epoch, epochs.get(group_id, 0))
+    if named == cluster and epoch >= plans.get(group_id, PlanInTopic()).epoch:
+        plans[group_id] = PlanInTopic(epoch, _valid_until_ms(message.value()))
+
+
+def _valid_until_ms(value: bytes | None) -> int:
+    """Validity of the plan in a value; 0 without a plan, and where a reader finds none either."""
+    try:
+        return parse_instant(parse_fields(value).text("valid_until")) if value else 0
+    except DecodeError:
+        return 0

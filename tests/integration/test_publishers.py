@@ -9,7 +9,7 @@ from pipeline.errors import FencedError
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.planning.memory import PlanRecord
 from pipeline.publish.claim import Claim
-from pipeline.publish.outbox import EpochsInTopic, Publisher
+from pipeline.publish.outbox import PlansInTopic, Publisher
 from tests.support.brokers.broker import create_topics
 
 FIRST = Claim(owner="a/1/1", host="a", root="/first", tables_id="1")
@@ -40,8 +40,8 @@ class Cluster:
         made = self.publisher(claim, is_dry=is_dry, takes_over=takes_over)
         self.epochs: dict[str, int] = {}
 
-        def on_connected(epochs_in_topic: EpochsInTopic) -> None:
-            self.epochs = dict(epochs_in_topic())
+        def on_connected(plans_in_topic: PlansInTopic) -> None:
+            self.epochs = {group: one.epoch for group, one in plans_in_topic().items()}
 
         assert made.unavailable(on_connected) is None
         return made

@@ -35,7 +35,7 @@ from pipeline.kafka.sources.records.settings import ReadSettings
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.cli.orders.topic import orders_topic
 from pipeline.planning.memory import PlanRecord
-from pipeline.publish.outbox import EpochsInTopic, Publisher
+from pipeline.publish.outbox import PlansInTopic, Publisher
 from tests.support.brokers.broker import produce
 from tests.support.brokers.secured import Right, Secured
 from tests.support.waiting import wait_until
@@ -208,8 +208,8 @@ def test_right_that_plans_need_is_named_with_what_it_is_for(guarded: Secured, na
 
 
 def _start_and_publish(publisher: Publisher) -> None:
-    def on_connected(epochs_in_topic: EpochsInTopic) -> None:
-        epochs_in_topic()
+    def on_connected(plans_in_topic: PlansInTopic) -> None:
+        plans_in_topic()
 
     publisher.unavailable(on_connected)
     publisher.publish([PlanRecord("g", 1, None)])

@@ -12,9 +12,11 @@ from assignor.errors import AssignorError
 from assignor.protocol.commands import Approval, Orders
 from assignor.protocol.instants import format_instant
 from pipeline.planning import reasons
+from pipeline.planning.facts import is_new
+from pipeline.planning.life import order_reasons
 from pipeline.planning.life.lifecycle import TABLE, Action, Event, Phase
 from pipeline.planning.problem.case import Case
-from pipeline.planning.progress import assignment_of
+from pipeline.planning.progress import assignment_of, of_readers
 from pipeline.planning.state import GroupState, WaitingPlan
 from pipeline.planning.values import Decision, Published, Target, Verdict
 
@@ -49,6 +51,8 @@ class Outlook:
     """An approval that this decision answers."""
     refusal: str | None = None
     """Why it is refused; None when its plan is to be published, or when nothing is told of it any more."""
+    missed_trigger_ms: int | None = None
+    """See `Case.missed_trigger`; this decision answers it."""
 
 
 def observe(waiting: WaitingPlan, sight: WaitingSight) -> Event:
@@ -72,21 +76,30 @@ def _events(waiting: WaitingPlan, sight: WaitingSight) -> Iterator[tuple[bool, E
 
 
 def look_at(case: Case, state: GroupState, *, is_overtaken: bool) -> Outlook:
-    """What is to be done about the plan that waits, if there is one, and about an approval.
+    """What is to be done about the plan that waits, if there is one, about an approval, and about a missed trigger.
 
     Args:
         case: The group.
         state: Before this decision.
         is_overtaken: Something else is done about the group than to plan.
     """
+    outlook = _of_waiting(case, state, is_overtaken=is_overtaken)
+    return replace(outlook, missed_trigger_ms=case.missed_trigger(state))
+
+
+def _of_waiting(case: Case, state: GroupState, *, is_overtaken: bool) -> Outlook:
     waiting = state.waiting if case.rules.needs_approval else None
-    approval = unanswered(case.facts.orders, state)
+    approval = unanswered(case.facts.orders, state, now_ms=case.now_ms)
     if waiting is None:
         return _outlook(case, approval, waiting, None, None)
     target = _target_of(case, waiting)
+    is_same_base = target is not None and target.base_hash == waiting.base_hash
     sight = WaitingSight(
         target=target,
-        generation=case.facts.generation,
+        # An epoch alone is no rebalance: what the members of a KIP-848 group hold is in the hash of the base.
+        generation=waiting.base_generation
+        if is_same_base and case.facts.is_kip848
+        else case.facts.generation,
         is_overtaken=is_overtaken,
         is_pinned=target is not None and _moves_pinned(case, target),
         is_approved=approval is not None and approval.hashes == waiting.hashes,
@@ -120,24 +133,37 @@ def _outlook(
     )
 
 
-def unanswered(orders: Orders | None, state: GroupState) -> Approval | None:
+def unanswered(orders: Orders | None, state: GroupState, *, now_ms: int) -> Approval | None:
     """The newest approval, if no decision has answered it yet."""
     approval = orders.approval if orders is not None else None
-    return approval if approval is not None and approval.at_ms > state.approval_at_ms else None
+    if approval is None or not is_new(approval.at_ms, answered_ms=state.approval_at_ms, now_ms=now_ms):
+        return None
+    return approval
 
 
 def answered(state: GroupState, outlook: Outlook) -> GroupState:
-    """The state once the approval has been answered."""
+    """The state once the approval has been answered, and the trigger that comes too late."""
+    if outlook.missed_trigger_ms is not None:
+        state = replace(state, triggered_at_ms=outlook.missed_trigger_ms)
     if outlook.approval is None:
         return state
     return replace(state, approval_at_ms=outlook.approval.at_ms)
 
 
-def with_refusal(decision: Decision, outlook: Outlook) -> Decision:
-    """The decision, with the reason why an approval is refused added to its own."""
+def with_answers(decision: Decision, outlook: Outlook) -> Decision:
+    """The decision, with the reasons why an approval is refused and a trigger is ignored added to its own."""
+    decision = _with_refusal(decision, outlook)
+    if outlook.missed_trigger_ms is None:
+        return decision
+    ignored = order_reasons.trigger_ignored(format_instant(outlook.missed_trigger_ms))
+    reason = "; ".join(text for text in (decision.reason, ignored) if text)
+    return replace(decision, verdict=replace(decision.verdict, reason=reason))
+
+
+def _with_refusal(decision: Decision, outlook: Outlook) -> Decision:
     if outlook.approval is None or outlook.refusal is None:
         return decision
-    refused = reasons.approval_refused(outlook.approval.by, outlook.refusal)
+    refused = order_reasons.approval_refused(outlook.approval.by, outlook.refusal)
     is_withdrawal = decision.sent is not None and decision.record is None
     texts = (decision.reason, refused) if is_withdrawal else (refused, decision.reason)
     reason = "; ".join(text for text in texts if text)
@@ -174,14 +200,15 @@ def proposed(
 
 def awaiting(waiting: WaitingPlan, group_id: str) -> Verdict:
     """The verdict on a plan that waits."""
-    reason = reasons.awaiting_approval(format_instant(waiting.since_ms), group_id)
+    reason = order_reasons.awaiting_approval(format_instant(waiting.since_ms), group_id)
     return Verdict(decided="awaiting_approval", reason="; ".join((reason, *waiting.remarks)))
 
 
 def _target_of(case: Case, waiting: WaitingPlan) -> Target | None:
     """The target for the group as it is now; None when it does not fit the group or the rules any more."""
+    placed = of_readers(case.group, waiting.target) if case.facts.is_kip848 else waiting.target
     try:
-        assignment = assignment_of(case.group, waiting.target, waiting.unassigned)
+        assignment = assignment_of(case.group, placed, waiting.unassigned)
     except AssignorError:
         return None
     target = case.target(replace(assignment, remarks=waiting.remarks))
@@ -198,10 +225,10 @@ def _refusal(
     if waiting is not None and event is not None and approval.hashes == waiting.hashes:
         return _CAUSES[event]
     if published is not None and published.hashes == approval.hashes:
-        return reasons.published_already(published.epoch)
+        return order_reasons.published_already(published.epoch)
     if waiting is None:
         return reasons.NOTHING_WAITS
-    return reasons.other_plan_waits(approval.target_hash, waiting.target_hash)
+    return order_reasons.other_plan_waits(approval.target_hash, waiting.target_hash)
 
 
 _CAUSES = {

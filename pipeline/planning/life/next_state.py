@@ -12,6 +12,7 @@ from pipeline.planning import reasons
 from pipeline.planning.effect.price import with_takers
 from pipeline.planning.effect.way_back import goes_home, home_after, takes_back
 from pipeline.planning.effect.witnesses import watched
+from pipeline.planning.facts import is_new
 from pipeline.planning.guards import LEAST_PAUSE_MS, LEAST_UNCLEAR, Guards
 from pipeline.planning.problem.fixed import DAY_MS
 from pipeline.planning.problem.measured import Measured
@@ -41,13 +42,13 @@ _SILENT_FOR_MS = 3_600_000
 """After so long a member that did not answer is given another chance."""
 
 
-def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
+def on_orders(state: GroupState, orders: Orders | None, *, now_ms: int) -> GroupState:
     """Return the state after the operator's newest resume: it ends a probation and forgets the plans that hurt.
 
-    A resume takes effect once. Its time comes from another clock, so it is compared only with earlier resumes.
+    A resume takes effect once.
     """
     resumed_at_ms = orders.resumed_at_ms if orders is not None else None
-    if resumed_at_ms is None or resumed_at_ms <= state.resumed_at_ms:
+    if resumed_at_ms is None or not is_new(resumed_at_ms, answered_ms=state.resumed_at_ms, now_ms=now_ms):
         return state
     return replace(
         state,

@@ -13,7 +13,7 @@ from pipeline.planning.state import GroupState
 from pipeline.planning.values import Decision, Publication, Published, Sent, Target, Verdict, next_epoch
 
 _TRIGGER_LIVES_MS = 600_000
-"""An older trigger was meant for a driver that has ended since."""
+"""An older trigger was meant for a driver that has ended since; a later one is of a clock that is ahead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,10 +90,20 @@ class Case:
         )
 
     def trigger(self, state: GroupState) -> int | None:
-        """Time of a trigger that no plan has used yet."""
+        """Time of a trigger that no plan has used yet, and that was given within ten minutes."""
+        at_ms = self._unanswered_trigger(state)
+        return at_ms if at_ms is not None and self._is_near(at_ms) else None
+
+    def missed_trigger(self, state: GroupState) -> int | None:
+        """Time of a trigger that no plan has used, and none may use any more."""
+        at_ms = self._unanswered_trigger(state)
+        return None if at_ms is None or self._is_near(at_ms) else at_ms
+
+    def _unanswered_trigger(self, state: GroupState) -> int | None:
         orders = self.facts.orders
         at_ms = orders.triggered_at_ms if orders is not None else None
-        is_new = (
-            at_ms is not None and at_ms > state.triggered_at_ms and self.now_ms - at_ms < _TRIGGER_LIVES_MS
-        )
-        return at_ms if is_new else None
+        # An earlier one that is read again is as near as the newest.
+        return at_ms if at_ms != state.triggered_at_ms else None
+
+    def _is_near(self, at_ms: int) -> bool:
+        return abs(self.now_ms - at_ms) < _TRIGGER_LIVES_MS

@@ -15,7 +15,8 @@ from pipeline.run.driver import Driver
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import ORDERS, PLAN_STATE
 from pipeline.tables.stamp import Stamp
-from tests.support.job.frames import at
+from tests.support.job.frames import arrow, at
+from tests.support.planning.plan_walk import walk
 
 AWAY = KafkaError._TIMED_OUT
 PUBLISHING = Config(plan=PlanConfig(dry_run=False))
@@ -33,7 +34,7 @@ class Cluster:
     coordinator: Exception | None = None
     """What the transaction coordinator says."""
     topic: dict[str, int] | Exception = field(default_factory=dict)
-    """Epoch of each group in the control topic."""
+    """Epoch of each group in the control topic; the plans are valid for another minute."""
     commit: Exception | None = None
     """What becomes of a transaction."""
     sent: list[tuple[str, int]] = field(default_factory=list)
@@ -73,7 +74,7 @@ _ROW: dict[str, Any] = {
     "group_id": "g",
     "decision": "publish",
     "epoch": 3,
-    "record": "{}",
+    "record": walk().decide().record,
     "target_hash": "target",
     "base_hash": "base",
     "valid_until": at(60),
@@ -115,7 +116,12 @@ class Stored:
             for group in (*paused, *pinned, *resumed)
         ]
         orders = pa.Table.from_pylist(given, schema=_ORDERS)
-        self.tables = {"plan_state": decisions, "recommendations": recorded, "orders": orders}
+        self.tables = {
+            "plan_state": decisions,
+            "recommendations": recorded,
+            "orders": orders,
+            "consumer_groups": arrow("consumer_groups"),
+        }
         self.appended: list[pa.Table] = []
         self.stamps: dict[str, Stamp] = {}
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from assignor.protocol.commands import Orders
 from assignor.protocol.ranges import parse_ranges
 from pipeline.planning.facts import GroupFacts, Reconciliation, Rules
 from pipeline.planning.state import FRESH, GroupState, from_json, to_json
@@ -30,6 +31,7 @@ class BrokerWalk:
     idle: frozenset[str] = frozenset()
     """Members that subscribe to nothing that exists."""
     assignors: Mapping[str, str] = field(default_factory=dict)
+    orders: Orders | None = None
     now_ms: int = NOW_MS
     state: GroupState = FRESH
     published: Published | None = None
@@ -41,6 +43,7 @@ class BrokerWalk:
             generation=self.epoch,
             target_epoch=self.target_epoch,
             assignor=None,
+            orders=self.orders,
         )
         wanted = self.held if self.target is None else self.target
         return replace(

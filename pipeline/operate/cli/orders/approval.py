@@ -8,6 +8,7 @@ from pipeline.operate.cli.orders import change as orders_change
 from pipeline.operate.cli.orders.topic import orders_topic
 from pipeline.operate.listings.waiting import check_is, waiting_row
 from pipeline.operate.output import Row, plain
+from pipeline.planning.facts import is_new
 from pipeline.planning.state import from_json
 from pipeline.tables.reading import Tables
 
@@ -35,11 +36,12 @@ def with_approval(held: Orders, row: Row, *, reason: str, by: str) -> Orders:
     Raises:
         NotWaitingError: Another operator has approved the same plan, and the stream has not answered yet.
     """
+    now_ms, before = clock.now_ms(), held.approval
     approval = Approval(
-        target_hash=row["target_hash"], base_hash=row["base_hash"], reason=reason, by=by, at_ms=clock.now_ms()
+        target_hash=row["target_hash"], base_hash=row["base_hash"], reason=reason, by=by, at_ms=now_ms
     )
-    before = held.approval
-    is_unanswered = before is not None and before.at_ms > from_json(row["state"]).approval_at_ms
+    answered_ms = from_json(row["state"]).approval_at_ms
+    is_unanswered = before is not None and is_new(before.at_ms, answered_ms=answered_ms, now_ms=now_ms)
     if before is not None and is_unanswered and before.hashes == approval.hashes:
         raise NotWaitingError(
             f"{plain(before.by)} has already approved the plan, and the stream publishes it with its next batch; "

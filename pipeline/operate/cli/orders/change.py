@@ -44,9 +44,8 @@ def resume(orders: Orders, *, now_ms: int) -> Orders:
 
 
 def trigger(orders: Orders, *, now_ms: int) -> Orders:
-    """Add a trigger, later than any before it, even if the clock of the last one was ahead."""
-    before_ms = orders.triggered_at_ms
-    return replace(orders, triggered_at_ms=now_ms if before_ms is None else max(now_ms, before_ms + 1))
+    """Add a trigger, of another time than the one before it, by this clock: a driver ignores one far from its own."""
+    return replace(orders, triggered_at_ms=now_ms + 1 if now_ms == orders.triggered_at_ms else now_ms)
 
 
 def approve(orders: Orders, approval: Approval) -> Orders:

@@ -25,7 +25,7 @@ def make_plans(batch: Settled) -> bool:
     """Evaluate the groups if that is due, and store the decisions; return whether there are any.
 
     Groups most in need come first; the rest follow in the next batches if there is no time. A group that took a plan
-    and has rebalanced since, or that an operator has triggered, does not wait.
+    and has rebalanced since, or that has a new order of an operator, does not wait.
     """
     if "plan_state" in batch.held:
         return True
@@ -117,11 +117,13 @@ def _store(batch: Settled, decided: pa.Table) -> None:
 def _urgent(batch: Settled) -> tuple[str, ...]:
     """Groups to decide about before the others' turn."""
     memory, urgent = batch.driver.memory, set[str]()
-    if batch.services.is_once or batch.stamp.behind or batch.stamp.held:
+    if batch.services.is_once:
         return ()
     if batch.read.summary.orders:
+        # Whatever is behind or held: a withdrawal needs no complete state, and nothing else is published without.
         urgent |= set(batch.read.decoded.kind("orders")["group_id"].to_pylist())
-    if batch.read.summary.group_records and memory.states:
+    is_complete = not batch.stamp.behind and batch.stamp.held is None
+    if is_complete and batch.read.summary.group_records and memory.states:
         seen = (
             batch.read.decoded.kind("group")
             .select(["group_id", "generation", "position"])

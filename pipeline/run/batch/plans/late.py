@@ -4,14 +4,19 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from assignor.errors import DecodeError
+from assignor.protocol.control import decode
 from pipeline.clock import now_ms
+from pipeline.config.model import GroupSettings
 from pipeline.errors import BrokerUnavailableError, TopicMissingError
+from pipeline.planning.life.pokes import is_for_broker
 from pipeline.planning.memory import PlanMemory, WrittenPlan
 from pipeline.planning.state import from_json
-from pipeline.publish.outbox import EpochsInTopic
+from pipeline.publish.outbox import PlansInTopic
 from pipeline.publish.read_back import newest_plans
 from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.plans.publication import send
+from pipeline.run.batch.plans.shared_members import shared_members
 from pipeline.run.driver import Services
 
 _APART_S = 60
@@ -26,11 +31,11 @@ def connect(services: Services, memory: PlanMemory) -> str | None:
         FencedError: A driver of other tables publishes for the cluster.
     """
 
-    def on_connected(epochs_in_topic: EpochsInTopic) -> None:
+    def on_connected(plans_in_topic: PlansInTopic) -> None:
         found = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
         # Until the topic can be read, plans in the table count as published.
         memory.on_published(found.plans)
-        memory.on_connected(epochs_in_topic(), found.to_send)
+        memory.on_connected(plans_in_topic(), found.to_send)
 
     return services.publisher.unavailable(on_connected)
 
@@ -67,11 +72,14 @@ def _still_allowed(
         return due
     columns = ["group_id", "paused", "pinned", "resumed_at"]
     orders = {row["group_id"]: row for row in services.store.arrow("orders", columns).to_pylist()}
+    mistakable = shared_members(services.store, services.config.plan)
     at_ms = now_ms()
 
     def holds(group_id: str, one: WrittenPlan) -> bool:
         own = services.config.plan.for_group(group_id)
         if own.exclude or own.dry_run is True or own.guards.pin or one.plan.valid_until_ms <= at_ms:
+            return False
+        if group_id in mistakable or not _has_reader(one.value, own):
             return False
         if group_id in orders and _forbids(orders[group_id], one):
             return False
@@ -82,6 +90,16 @@ def _still_allowed(
         return plan.status == "open" and (own.dry_run != "approve" or plan.approved_by is not None)
 
     return {group: one for group, one in due.items() if one.value is None or holds(group, one)}
+
+
+def _has_reader(value: str | None, own: GroupSettings) -> bool:
+    """True if this version can read the plan, and a plan for a broker is for one that still follows the group's."""
+    try:
+        record = decode((value or "").encode())
+    except DecodeError:
+        # Another version wrote it, so nobody knows here whom it is for.
+        return False
+    return own.follow == "broker" or not is_for_broker(record)
 
 
 def _forbids(order: Mapping[str, Any], written: WrittenPlan) -> bool:

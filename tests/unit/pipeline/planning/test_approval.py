@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from assignor.protocol.commands import Approval
-from pipeline.planning.facts import AckFacts
+from pipeline.planning.facts import AckFacts, is_new
 from pipeline.planning.life.approval import WaitingSight, observe
 from pipeline.planning.life.lifecycle import TABLE, Action, Event, Phase
 from pipeline.planning.state import WaitingPlan
@@ -370,3 +370,50 @@ def test_old_approval_publishes_no_later_plan() -> None:
     decisions = [group.decide(after_s=VALID_MS / 1000).decided, group.decide(after_s=1).decided]
 
     assert decisions == ["awaiting_approval", "awaiting_approval"]
+
+
+DAY_MS = 86_400_000
+
+
+def test_approval_is_answered_after_one_of_a_clock_that_was_ahead() -> None:
+    group = asking()
+    first = group.decide()
+    group.order(approval=approval_of(first, at_ms=group.now_ms + DAY_MS))
+    group.apply(group.decide(after_s=1))
+    group.lags = [10, 900, 10, 800]
+    # The commands topic was created again: the next approval does not know of the one before.
+    waiting = group.decide(after_s=900)
+    assert waiting.decided == "awaiting_approval"
+
+    assert approve(group, waiting).decided == "publish"
+
+
+def test_earlier_approval_that_is_read_again_publishes_nothing() -> None:
+    group = asking()
+    looked_at = group.decide()
+    earlier = approval_of(looked_at, at_ms=group.now_ms + 1)
+    answered = replace(group.state, approval_at_ms=group.now_ms + 500)
+    group.state = answered
+    group.order(approval=earlier)
+
+    again = group.decide(after_s=1)
+
+    assert (again.decided, again.state.approval_at_ms) == ("awaiting_approval", answered.approval_at_ms)
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "answered_ms", "expected"),
+    [
+        (5, 0, True),
+        (5, 5, False),
+        (5, 4, True),
+        (4, 5, False),
+        (4, 11, True),
+        (11, 11, False),
+        (12, 11, True),
+    ],
+)
+def test_order_is_new_unless_it_was_answered_or_an_answered_one_is_later(
+    at_ms: int, answered_ms: int, expected: bool
+) -> None:
+    assert is_new(at_ms, answered_ms=answered_ms, now_ms=10) is expected

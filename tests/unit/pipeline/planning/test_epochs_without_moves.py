@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from assignor.protocol.commands import Approval, Orders
 from pipeline.planning.broker_groups import seen
 from pipeline.planning.facts import GroupFacts
 from pipeline.planning.state import FRESH, GroupState
-from tests.support.planning.broker_walk import BrokerWalk
+from pipeline.planning.values import Decision
+from tests.support.planning.broker_walk import FOLLOWED, BrokerWalk
 from tests.support.planning.facts import NOW_MS
 from tests.support.planning.plan_walk import Held
 
@@ -86,3 +88,55 @@ def test_classic_group_is_rebalanced_by_each_generation() -> None:
     after = seen(state, classic, now_ms=LATER_MS)
 
     assert (after.rebalanced_at_ms, after.targets_hash) == (LATER_MS, None)
+
+
+def approve(walk: BrokerWalk, looked_at: Decision) -> Decision:
+    """The decision a minute after an operator has approved what he has looked at."""
+    assert looked_at.target_hash is not None
+    assert looked_at.base_hash is not None
+    approval = Approval(
+        target_hash=looked_at.target_hash, base_hash=looked_at.base_hash, by="ann", at_ms=walk.now_ms + 1
+    )
+    walk.orders = Orders(cluster="local", group="g", approval=approval)
+    return walk.decide(after_s=60)
+
+
+@pytest.mark.parametrize("is_beside", [False, True], ids=["it has left again", "it is there"])
+def test_plan_that_waits_is_approved_after_a_member_that_reads_nothing_has_come(is_beside: bool) -> None:
+    walk = BrokerWalk(rules=replace(FOLLOWED, needs_approval=True))
+    looked_at = walk.decide()
+    walk.epoch = walk.target_epoch = 5
+    if is_beside:
+        walk.held, walk.idle = {**walk.held, "idle": {}}, frozenset({"idle"})
+
+    assert walk.decide(after_s=60).state.waiting == looked_at.state.waiting
+    published = approve(walk, looked_at)
+
+    assert (published.decided, published.reason) == ("publish", "approved by ann")
+    assert (published.target_hash, published.base_hash) == (looked_at.target_hash, looked_at.base_hash)
+
+
+@pytest.mark.parametrize(
+    ("held", "cause"),
+    [
+        (OTHER, "the group rebalanced after the plan was made"),
+        ({"a": {"t": (0, 3)}, "b": {"t": (1, 2)}}, "the group has its target assignment"),
+        ({"a": {"t": (0, 1)}, "b": {"t": (2,)}, "c": {"t": (3,)}}, "the members or the partitions"),
+    ],
+    ids=["moves", "at its target", "members"],
+)
+def test_epoch_with_moves_refuses_an_approval(held: Held, cause: str) -> None:
+    walk = BrokerWalk(rules=replace(FOLLOWED, needs_approval=True))
+    looked_at = walk.decide()
+    walk.epoch = walk.target_epoch = 5
+    walk.held = held
+
+    assert (approve(walk, looked_at).reason or "").startswith(f"approval refused: {cause}")
+
+
+def test_confirmations_go_on_after_an_epoch_that_moves_nothing() -> None:
+    walk = BrokerWalk(rules=replace(FOLLOWED, guards=replace(FOLLOWED.guards, confirmations=2)))
+    first = walk.decide()
+    walk.epoch = walk.target_epoch = 5
+
+    assert (first.decided, walk.decide(after_s=60).decided) == ("unchanged", "publish")

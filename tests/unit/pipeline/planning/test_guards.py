@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from assignor.protocol.instants import format_instant
 from pipeline.planning.facts import AckFacts, Rules
 from pipeline.planning.guards import Proposal, guard_against, is_over
 from pipeline.planning.state import FRESH
@@ -305,6 +306,46 @@ def test_trigger_that_waits_for_the_group_is_kept_and_an_old_one_is_not() -> Non
     assert group.decide(after_s=599).decided == "publish"
     group.state, group.published = type(group.state)(), None
     assert group.decide(after_s=1).decided == "unchanged"
+
+
+@pytest.mark.parametrize("ahead_s", [-86_400, -600, 600, 86_400])
+def test_trigger_of_a_clock_far_from_this_one_is_ignored_with_the_reason_once(ahead_s: int) -> None:
+    group = walk(settle_ms=10**9)
+    at_ms = group.now_ms + ahead_s * 1000
+    group.order(triggered_at_ms=at_ms)
+
+    first = group.decide()
+    later = [group.decide(after_s=60) for _ in range(12)]
+
+    assert first.decided == "unchanged"
+    assert (first.reason or "").startswith("held back by settle: ")
+    assert (first.reason or "").endswith(
+        f"; trigger of {format_instant(at_ms)} ignored: more than ten minutes from this host's clock"
+    )
+    assert all(one.decided == "unchanged" and "trigger" not in (one.reason or "") for one in later)
+
+
+@pytest.mark.parametrize("ahead_s", [-599, 599])
+def test_trigger_of_a_clock_that_differs_a_little_is_obeyed_after_one_of_a_clock_that_was_ahead(
+    ahead_s: int,
+) -> None:
+    group = walk(settle_ms=10**9)
+    group.order(triggered_at_ms=group.now_ms + 86_400_000)
+    group.decide()
+    group.order(triggered_at_ms=group.now_ms + ahead_s * 1000)
+
+    assert group.decide(after_s=0).decided == "publish"
+
+
+def test_trigger_of_a_clock_that_is_ahead_does_not_wait_for_hours_until_the_group_can_be_planned() -> None:
+    group = walk(settle_ms=10**9)
+    group.unanswered = (0, 1, 2, 3)
+    group.order(triggered_at_ms=group.now_ms + 3_600_000)
+    group.decide()
+    group.unanswered = ()
+
+    assert group.decide(after_s=60).decided == "unchanged"
+    assert group.decide(after_s=3_600).decided == "unchanged"
 
 
 def test_pause_abstains_with_who_and_why() -> None:

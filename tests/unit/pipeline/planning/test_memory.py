@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
+from pipeline.planning.memory import PlanInTopic, PlanMemory, PlanRecord, WrittenPlan
 from pipeline.planning.state import to_json
 from pipeline.planning.values import Published, next_epoch
 from tests.support.planning.facts import NOW_MS
@@ -13,6 +13,7 @@ from tests.support.planning.plan_walk import HALFWAY, walk
 PLAN = Published(epoch=3, target_hash="target", base_hash="base", valid_until_ms=NOW_MS + 60_000)
 EXPIRED = replace(PLAN, valid_until_ms=NOW_MS - 1)
 ONLY_ITS_EPOCH = Published(epoch=3, target_hash="", base_hash="", valid_until_ms=0)
+ON_TOPIC_UNTIL_MS = NOW_MS + 40_000
 
 
 def connected(
@@ -21,8 +22,8 @@ def connected(
     """What is still to be sent, and what is known, when the table holds the plan and the topic that epoch."""
     memory = PlanMemory()
     memory.on_published({"g": plan.plan})
-    epochs = {} if topic_epoch is None else {"g": topic_epoch}
-    memory.on_connected(epochs, {"g": plan} if holds else {})
+    in_topic = {} if topic_epoch is None else {"g": PlanInTopic(topic_epoch, ON_TOPIC_UNTIL_MS)}
+    memory.on_connected(in_topic, {"g": plan} if holds else {})
     return memory.unsent, memory.published
 
 
@@ -42,16 +43,16 @@ def test_plan_that_is_on_the_topic_is_not_sent_again() -> None:
     assert (unsent, known) == ({}, {"g": PLAN})
 
 
-def test_plan_that_has_expired_unsent_is_not_sent_and_leaves_its_epoch() -> None:
+def test_plan_that_has_expired_unsent_is_not_sent_and_readers_hold_the_one_before() -> None:
     unsent, known = connected(WrittenPlan(plan=EXPIRED, value="{}"), topic_epoch=2, holds=False)
 
-    assert (unsent, known) == ({}, {"g": ONLY_ITS_EPOCH})
+    assert (unsent, known) == ({}, {"g": replace(ONLY_ITS_EPOCH, valid_until_ms=ON_TOPIC_UNTIL_MS)})
 
 
-def test_plan_that_only_the_topic_knows_leaves_its_epoch() -> None:
+def test_plan_that_only_the_topic_knows_leaves_its_epoch_and_its_validity() -> None:
     unsent, known = connected(WrittenPlan(plan=PLAN, value="{}"), topic_epoch=9)
 
-    assert (unsent, known) == ({}, {"g": replace(ONLY_ITS_EPOCH, epoch=9)})
+    assert (unsent, known) == ({}, {"g": replace(ONLY_ITS_EPOCH, epoch=9, valid_until_ms=ON_TOPIC_UNTIL_MS)})
 
 
 def test_epoch_that_neither_table_nor_topic_has_any_more_is_not_used_again() -> None:
@@ -68,7 +69,7 @@ def test_newest_epoch_is_that_of_whichever_group_has_the_highest() -> None:
     assert PlanMemory().newest_epoch is None
     assert memory.newest_epoch == ("g", 3)
 
-    memory.on_connected({"g": 3, "h": 9}, {})
+    memory.on_connected({"g": PlanInTopic(3), "h": PlanInTopic(9)}, {})
 
     assert memory.newest_epoch == ("h", 9)
 
@@ -102,13 +103,16 @@ def test_what_a_batch_that_runs_again_wrote_down_is_to_be_sent_unless_it_was() -
     assert set(memory.unsent) == {"older", "new"}
 
 
-def test_what_is_not_sent_late_leaves_its_epoch() -> None:
+def test_what_is_not_sent_late_leaves_its_epoch_and_its_validity_for_a_plan_before_it_that_readers_hold() -> (
+    None
+):
     plans = {group: WrittenPlan(plan=PLAN, value="{}") for group in ("g", "paused")}
     memory = PlanMemory(unsent=plans | {"later": plans["g"]})
 
     memory.on_sent_late(plans, {"g": plans["g"]})
 
-    assert (set(memory.unsent), memory.published) == ({"later"}, {"g": PLAN, "paused": ONLY_ITS_EPOCH})
+    dropped = replace(ONLY_ITS_EPOCH, valid_until_ms=PLAN.valid_until_ms)
+    assert (set(memory.unsent), memory.published) == ({"later"}, {"g": PLAN, "paused": dropped})
 
 
 def test_plan_that_was_replaced_before_it_was_sent_is_not_to_be_sent_any_more() -> None:

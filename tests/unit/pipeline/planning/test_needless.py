@@ -111,7 +111,7 @@ def test_after_a_needless_plan_that_hurt_no_other_comes_for_a_hundred_and_twenty
     assert waits(replace(state, plan=None), after_s=14_400) is None
     other = on_judged(replace(FRESH, plan=replace(hurt, is_needless=False)), GUARDS, now_ms=NOW_MS)
     assert other.needless_until_ms <= NOW_MS
-    assert on_orders(state, None) == state
+    assert on_orders(state, None, now_ms=0) == state
 
 
 def test_judge_alone_keeps_a_group_from_harm_where_lag_between_commits_is_taken_for_a_backlog() -> None:

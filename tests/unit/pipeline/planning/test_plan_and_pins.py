@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from assignor.protocol.ranges import parse_ranges
-from pipeline.planning.facts import AckFacts
+from pipeline.planning.facts import AckFacts, Rules
+from pipeline.planning.values import Published
 from tests.support.planning.facts import NO_GUARDS, RULES
 from tests.support.planning.plan_walk import HALFWAY, Walk, walk
 
@@ -30,6 +31,48 @@ def test_pin_withdraws_a_plan_that_would_move_the_partition(cooldown_ms: int) ->
     assert withdrawn.plan.status == "partly"
     assert withdrawn.plan.why == "1 of 2 moves were made; partitions that the plan moves are pinned now"
     assert 3 not in {move.partition for move in quiet.moves}
+
+
+def unknown(group: Walk, *, valid_for_ms: int = 60_000) -> Walk:
+    """The group, with a plan on the topic that no table has."""
+    group.published = Published(
+        epoch=3, target_hash="", base_hash="", valid_until_ms=group.now_ms + valid_for_ms
+    )
+    return group
+
+
+def test_pin_and_pause_withdraw_a_plan_on_the_topic_that_the_tables_do_not_have() -> None:
+    pinning, pausing = unknown(walk()), unknown(walk())
+    pinning.rules = replace(RULES, guards=replace(NO_GUARDS, settle_ms=600_000))
+    pinning.order(pinned={"t": (3,)})
+    pausing.order(paused=True)
+
+    pinned, paused = pinning.decide(), pausing.decide()
+
+    assert (pinned.decided, pinned.epoch, pinned.record) == ("publish", 4, None)
+    assert pinned.reason == (
+        "withdrawn: lagwise's tables do not have the plan, and it may move partitions that are pinned"
+    )
+    assert (paused.decided, paused.epoch, paused.record) == ("publish", 4, None)
+    assert (pinning.decide(after_s=1).record, pausing.decide(after_s=1).decided) == (None, "abstain")
+
+
+@pytest.mark.parametrize("rules", [RULES, replace(RULES, dry_run=True)], ids=["over", "published by others"])
+def test_pin_withdraws_no_unknown_plan_that_is_over_or_that_a_dry_driver_finds(rules: Rules) -> None:
+    group = unknown(walk(), valid_for_ms=60_000 if rules.dry_run else 0)
+    group.rules = rules
+    group.order(pinned={"t": (3,)})
+
+    assert not (group.decide().reason or "").startswith("withdrawn: ")
+
+
+def test_group_at_its_target_withdraws_a_plan_on_the_topic_that_the_tables_do_not_have() -> None:
+    group = walk()
+    group.apply(group.decide())
+
+    assert (unknown(group).decide(after_s=1).reason or "").startswith(
+        "withdrawn: the group is where it should"
+    )
 
 
 def test_pin_lets_a_partition_that_is_between_two_members_arrive() -> None:

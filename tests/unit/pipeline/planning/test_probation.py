@@ -57,6 +57,13 @@ def test_resume_ends_the_probation_whatever_the_clock_of_the_one_who_gives_it(
     assert (resumed.state.hurts, resumed.state.probation_until_ms) == (0, 0)
 
 
+def test_resume_ends_the_probation_after_one_of_a_clock_that_was_ahead(group: Walk) -> None:
+    group.state = replace(group.state, resumed_at_ms=group.now_ms + 86_400_000)
+    group.order(resumed_at_ms=group.now_ms)
+
+    assert group.decide(after_s=1).decided == "publish"
+
+
 def test_resume_is_obeyed_once(group: Walk) -> None:
     group.order(resumed_at_ms=group.now_ms)
     group.decide(after_s=1)

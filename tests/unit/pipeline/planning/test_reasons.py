@@ -4,6 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from pipeline.planning import broker_reasons, reasons
+from pipeline.planning.life import order_reasons
 from tests.support.operate.message_form import faults
 
 _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
@@ -22,11 +23,12 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.partitions_not_contiguous: [("invoices",)],
     reasons.planning_failed: [(KeyError("epoch"),)],
     reasons.task_failed: [(3,)],
-    reasons.awaiting_approval: [("2026-01-31T12:00:00.000Z", "billing")],
-    reasons.approved: [("ann@desk", "INC-4711"), ("ann@desk", "")],
-    reasons.approval_refused: [("ann@desk", reasons.EXPIRED_WAITING)],
-    reasons.published_already: [(7,)],
-    reasons.other_plan_waits: [("3f2a9c1d0e4b5a67", "91bc9c1d0e4b5a67")],
+    order_reasons.trigger_ignored: [("2026-01-31T12:00:00.000Z",)],
+    order_reasons.awaiting_approval: [("2026-01-31T12:00:00.000Z", "billing")],
+    order_reasons.approved: [("ann@desk", "INC-4711"), ("ann@desk", "")],
+    order_reasons.approval_refused: [("ann@desk", reasons.EXPIRED_WAITING)],
+    order_reasons.published_already: [(7,)],
+    order_reasons.other_plan_waits: [("3f2a9c1d0e4b5a67", "91bc9c1d0e4b5a67")],
     reasons.loses_ground: [("member-1", (0, 1200, 2400, 3600))],
     reasons.less_behind: [(2_000_000, 1200)],
     reasons.taken_back: [(7, reasons.loses_ground("member-1", (0, 1200, 2400, 3600)))],
@@ -80,7 +82,7 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     broker_reasons.unowned: [("invoices-3", 0), ("invoices-3", 2)],
     broker_reasons.owned_twice: [("invoices-3", 0), ("invoices-3", 2)],
 }
-_MODULES = (reasons, broker_reasons)
+_MODULES = (reasons, broker_reasons, order_reasons)
 _CONSTANTS = {
     name: text
     for module in _MODULES

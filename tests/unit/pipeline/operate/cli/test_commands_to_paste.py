@@ -10,7 +10,7 @@ from assignor.protocol.commands import Orders
 from pipeline.errors import NotWaitingError
 from pipeline.operate.cli.orders import commands
 from pipeline.operate.listings.waiting import check_is
-from pipeline.planning import reasons
+from pipeline.planning.life import order_reasons
 from pipeline.planning.state import GroupState, to_json
 from pipeline.tables.stamp import Stamp
 from tests.support.operate.table_world import World
@@ -32,7 +32,7 @@ def waiting(world: World) -> World:
     decision: dict[str, Any] = {
         **named,
         "decision": "awaiting_approval",
-        "reason": reasons.awaiting_approval("2026-01-31T12:00:00Z", HOSTILE),
+        "reason": order_reasons.awaiting_approval("2026-01-31T12:00:00Z", HOSTILE),
         "moves": [],
         "awaiting_since": now,
         "valid_until": now + timedelta(minutes=10),

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.kafka.positions import Position
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.planning.memory import PlanMemory
+from pipeline.planning.memory import PlanInTopic, PlanMemory
 from pipeline.planning.values import Published
 from pipeline.run.batch.clock import due_after_ms, trouble, why_apart
 from pipeline.run.batch.plans import evaluation
@@ -128,7 +128,7 @@ class Publisher:
         self._epoch = epoch
 
     def unavailable(self, _unsent: Any) -> None:
-        self._memory.on_connected({"g": self._epoch}, {})
+        self._memory.on_connected({"g": PlanInTopic(self._epoch)}, {})
 
 
 def test_epoch_that_is_found_on_the_topic_in_the_midst_of_a_batch_holds_its_plans(

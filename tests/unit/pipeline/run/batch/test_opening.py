@@ -14,6 +14,7 @@ from pipeline.errors import (
     TopicMissingError,
 )
 from pipeline.kafka.positions import Position, Span
+from pipeline.planning.memory import PlanInTopic
 from pipeline.run.batch import opening
 from pipeline.run.batch.opening import (
     Chosen,
@@ -282,7 +283,7 @@ def test_clock_that_is_behind_the_tables_is_named_and_said_once(caplog: pytest.L
 def test_clock_that_is_behind_a_plan_on_the_control_topic_is_named() -> None:
     driver = idle_driver(store=StampedStore(stamp_of(at_ms=NOW_MS - 1)))
     epoch = (NOW_MS + 365 * 24 * HOUR_MS) // 1000
-    driver.memory.on_connected({"g": 17, "h": epoch}, {})
+    driver.memory.on_connected({"g": PlanInTopic(17), "h": PlanInTopic(epoch)}, {})
 
     batch = begin(driver, 5)
 

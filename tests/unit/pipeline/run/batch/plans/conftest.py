@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from pipeline.planning.memory import PlanInTopic
 from pipeline.planning.rows import kept
 from pipeline.publish import outbox
 from pipeline.publish.outbox import Publisher
@@ -20,13 +21,13 @@ from tests.support.job.publishing import PUBLISHING, Cluster, PlayedProducer, St
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     played = Cluster()
 
-    def epochs(_self: Publisher) -> dict[str, int]:
+    def plans(_self: Publisher) -> dict[str, PlanInTopic]:
         if isinstance(played.topic, Exception):
             raise played.topic
-        return played.topic
+        return {group: PlanInTopic(epoch, NOW_MS + 60_000) for group, epoch in played.topic.items()}
 
     monkeypatch.setattr(outbox, "Producer", lambda _properties, logger: PlayedProducer(played))  # noqa: ARG005
-    monkeypatch.setattr(Publisher, "_epochs_in_topic", epochs)
+    monkeypatch.setattr(Publisher, "_plans_in_topic", plans)
     monkeypatch.setattr(outbox, "time", SimpleNamespace(monotonic=lambda: played.now_s))
     monkeypatch.setattr(late, "now_ms", lambda: NOW_MS)
     return played

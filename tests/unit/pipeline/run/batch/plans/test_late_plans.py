@@ -17,8 +17,10 @@ from pipeline.run.batch.plans.publication import publish_plans
 from pipeline.run.driver import Driver
 from pipeline.run.replay import FIRST_WRITTEN, Past
 from tests.support.job.batches import batch_of, stamp_of
-from tests.support.job.frames import NOW_MS, at
+from tests.support.job.frames import NOW_MS, arrow, at, member
 from tests.support.job.publishing import AWAY, PUBLISHING, Cluster, Stored, failure, left_behind, table
+from tests.support.planning.broker_walk import BrokerWalk
+from tests.support.planning.plan_walk import walk
 
 FORBIDDING: dict[str, dict[str, Any]] = {
     "dry run": {"config": Config(plan=PlanConfig(dry_run=True))},
@@ -33,6 +35,7 @@ FORBIDDING: dict[str, dict[str, Any]] = {
     "superseded": {"status": "superseded"},
 }
 each_forbidding = pytest.mark.parametrize("changes", FORBIDDING.values(), ids=FORBIDDING.keys())
+FOR_BROKER, FOR_MEMBERS = BrokerWalk().decide().record or "", walk().decide().record or ""
 WITHDRAWAL = {"record": None, "target_hash": ""}
 
 
@@ -80,6 +83,15 @@ def known(driver: Driver) -> tuple[int, str]:
     return plan.epoch, plan.target_hash
 
 
+def after_pause(driver: Driver) -> tuple[str, int | None, str | None]:
+    """What is decided about the group once it is paused."""
+    group = walk()
+    group.published = driver.memory.published["g"]
+    group.order(paused=True)
+    decision = group.decide(after_s=1)
+    return decision.decided, decision.epoch, decision.record
+
+
 def test_plan_that_was_not_sent_is_sent(cluster: Cluster, driver: Driver) -> None:
     driver = left_behind(driver, table({}))
 
@@ -93,6 +105,46 @@ def test_plan_that_was_not_sent_is_not_sent_where_it_would_not_be_made_any_more(
     cluster: Cluster, driver: Driver, changes: dict[str, Any]
 ) -> None:
     driver = as_changed(driver, changes, table({}))
+
+    send(driver)
+
+    assert (cluster.sent, known(driver)) == ([], (3, ""))
+
+
+FOLLOWED = GroupRule(pattern="g|h", follow="broker")
+PLAIN = GroupRule(pattern="g")
+
+
+@pytest.mark.parametrize(
+    ("record", "rule", "is_sent"),
+    [
+        (FOR_BROKER, FOLLOWED, True),
+        (FOR_BROKER, PLAIN, False),
+        (FOR_MEMBERS, PLAIN, True),
+        ("{}", PLAIN, False),
+        ("{}", FOLLOWED, False),
+    ],
+    ids=["broker follows", "follow removed", "for members", "unreadable", "unreadable for a broker"],
+)
+def test_plan_that_was_not_sent_is_sent_only_to_a_reader_that_the_configuration_still_names(
+    cluster: Cluster, driver: Driver, record: str, rule: GroupRule, is_sent: bool
+) -> None:
+    config = Config(plan=PlanConfig(dry_run=False, groups=[rule]))
+    driver = as_changed(driver, {"config": config}, table({"record": record}))
+
+    send(driver)
+
+    assert cluster.sent == ([("g", 3)] if is_sent else [])
+
+
+def test_plan_that_was_not_sent_is_not_sent_to_a_broker_that_could_apply_it_to_another_group(
+    cluster: Cluster, driver: Driver
+) -> None:
+    config = Config(plan=PlanConfig(dry_run=False, groups=[FOLLOWED]))
+    driver = as_changed(driver, {"config": config}, table({"record": FOR_BROKER}))
+    alike = [{"group_id": name, "group_type": "consumer", "members": [member("a")]} for name in ("g", "h")]
+    stored: Any = driver.services.store
+    stored.tables["consumer_groups"] = arrow("consumer_groups", *alike)
 
     send(driver)
 
@@ -215,6 +267,35 @@ def test_plans_that_were_not_sent_are_sent_with_the_next_connection(cluster: Clu
     send(driver)
 
     assert (cluster.sent, known(driver)) == ([("g", 4)], (4, "newer"))
+
+
+def test_pause_during_an_outage_withdraws_the_plan_before_the_one_that_was_not_sent(
+    cluster: Cluster, driver: Driver
+) -> None:
+    cluster.topic = {"g": 3}
+    connect(left_behind(driver, table({})).services, driver.memory)
+    plans = table({}, {"epoch": 4, "target_hash": "newer"})
+    driver = left_behind(driver, plans, paused=("g",))
+    cluster.commit = failure(AWAY)
+    batch = batch_of(driver, stamp=stamp_of(at_ms=NOW_MS))
+    publish_plans(batch, plans.filter(pc.field("epoch") == 4))
+    cluster.commit, cluster.now_s = None, cluster.now_s + 60
+
+    send(driver)
+
+    assert cluster.sent == []
+    assert after_pause(driver) == ("publish", 5, None)
+
+
+@pytest.mark.parametrize("in_tables", [table(), table({"epoch": 2})], ids=["created again", "older copy"])
+def test_pause_withdraws_a_plan_that_only_the_topic_has(
+    cluster: Cluster, driver: Driver, in_tables: Any
+) -> None:
+    cluster.topic = {"g": 3}
+
+    connect(left_behind(driver, in_tables).services, driver.memory)
+
+    assert after_pause(driver) == ("publish", 4, None)
 
 
 def test_late_plan_that_the_broker_does_not_take_is_sent_with_the_next_connection(

@@ -1,5 +1,6 @@
 """What the control topic says about epochs, and what it cannot make the driver do."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from assignor.protocol.control import encode_key, headers
 from pipeline.config.model import Config, KafkaConfig
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, TopicMissingError
 from pipeline.kafka.client import librdkafka_properties
-from pipeline.publish.outbox import _note_epoch, _read_epochs
+from pipeline.planning.memory import PlanInTopic
+from pipeline.publish.outbox import _note_plan, _read_plans
 from tests.support.brokers.mock_cluster import MockCluster
 
 KEY = encode_key("c", "g")
@@ -23,15 +25,45 @@ FOREIGN: list[tuple[str, bytes | None, Any]] = [
 ]
 
 
+def plans_of(*records: tuple[Any, Any, bytes | None]) -> dict[str, PlanInTopic]:
+    plans: dict[str, PlanInTopic] = {}
+    for key, of_record, value in records:
+        message: Any = SimpleNamespace(
+            key=lambda key=key: key,
+            headers=lambda found=of_record: found,
+            value=lambda value=value: value,
+        )
+        _note_plan(message, "c", plans)
+    return plans
+
+
 def noted(*records: tuple[Any, Any]) -> dict[str, int]:
-    epochs: dict[str, int] = {}
-    for key, of_record in records:
-        _note_epoch(key, of_record, "c", epochs)
-    return epochs
+    return {group: one.epoch for group, one in plans_of(*((*one, None) for one in records)).items()}
 
 
 def test_highest_epoch_of_a_group_counts() -> None:
     assert noted((KEY, headers(3)), (KEY, headers(8)), (KEY, headers(5))) == {"g": 8}
+
+
+@pytest.mark.parametrize(
+    ("value", "valid_until_ms"),
+    [
+        (b'{"schema":1,"valid_until":"1970-01-01T00:01:00.000Z"}', 60_000),
+        (None, 0),
+        (b"", 0),
+        (b"{}", 0),
+        (b'{"valid_until":"soon"}', 0),
+        (b"\xff", 0),
+    ],
+)
+def test_plan_with_the_highest_epoch_is_valid_as_long_as_its_value_says(
+    value: bytes | None, valid_until_ms: int
+) -> None:
+    older = b'{"valid_until":"1970-01-01T00:02:00.000Z"}'
+
+    found = plans_of((KEY, headers(3), older), (KEY, headers(8), value), (KEY, headers(5), older))
+
+    assert found == {"g": PlanInTopic(8, valid_until_ms)}
 
 
 def test_groups_of_other_clusters_do_not_count() -> None:
@@ -70,7 +102,7 @@ def test_topic_of_which_nothing_is_known_is_not_taken_for_an_empty_one(
         reader = Consumer(librdkafka_properties(Config(kafka=kafka)))
 
         with pytest.raises((BrokerUnavailableError, AccessRefusedError)) as raised:
-            _read_epochs(reader, "control", "c", 5)
+            _read_plans(reader, "control", "c", 5)
 
         reader.close()
     assert type(raised.value) is kind
