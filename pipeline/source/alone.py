@@ -186,14 +186,22 @@ class AloneStreamReader(_Alone, DataSourceStreamReader):
         """Parts of what lies between the two.
 
         Raises:
-            BrokerUnavailableError: Records between them are gone; a new checkpoint reads what there is.
+            BrokerUnavailableError: Records between them are gone, or the log ends before them; a new checkpoint reads
+                what there is. A log that has grown past `start` again shows no sign that it was truncated.
         """
-        starts = {key: one.log_start for key, one in self._ends().items()}
+        ends = self._ends()
+        starts = {key: one.log_start for key, one in ends.items()}
         spans = []
         for key, until in _flat(end).items():
             begin = _flat(start).get(key, starts.get(key, 0))
+            topic, number = key
+            # Up to the high watermark only: what is stable may be less for a while, with a new leader.
+            if key in ends and begin > ends[key].high:
+                raise BrokerUnavailableError(
+                    f"partition {number} of {topic} ends at offset {ends[key].high}, before offset {begin} up to which "
+                    "this query has read: it was truncated, restored or re-created; start it with a new checkpoint"
+                )
             if begin < starts.get(key, 0):
-                topic, number = key
                 raise BrokerUnavailableError(
                     f"partition {number} of {topic} begins at offset {starts[key]}, after offset {begin} where this "
                     "query would resume: records were deleted unread; start it with a new checkpoint"

@@ -40,6 +40,32 @@ def test_leaders_are_asked_once_in_an_interval_however_often_spark_asks(
     assert (seen, asked) == ([1, 1, 1, 2, 2], [0.0, 2.0])
 
 
+@pytest.mark.parametrize(
+    ("stable", "high", "why"),
+    [
+        (400, 400, f"partition 0 of {OFFSETS_TOPIC} ends at offset 400, before offset 1000"),
+        (400, 1_000, None),
+    ],
+    ids=["a log that was truncated", "a leader that is new"],
+)
+def test_stream_whose_log_ends_before_its_position_fails_and_skips_nothing(
+    stable: int, high: int, why: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {(OFFSETS_TOPIC, 0): End(log_start=0, stable=stable, high=high)}
+    monkeypatch.setattr(alone, "EndsAsker", lambda *_args, **_more: lambda: answers)
+    monkeypatch.setattr(alone.ask, "shares", lambda *_args, **_more: [])
+    reader = AloneStreamReader(settings_alone(BROKER))
+
+    def parts() -> object:
+        return reader.partitions({OFFSETS_TOPIC: {"0": 1_000}}, reader.latestOffset())
+
+    if why is None:
+        assert parts() == []
+    else:
+        with pytest.raises(BrokerUnavailableError, match=f"^{why} .* start it with a new checkpoint$"):
+            parts()
+
+
 @pytest.mark.parametrize("given", ["0", "-1", "soon", "nan", "inf"])
 def test_interval_that_is_none_is_refused(given: str) -> None:
     with pytest.raises(ConfigError, match="option interval_s"):
