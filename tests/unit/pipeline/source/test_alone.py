@@ -72,6 +72,42 @@ def test_interval_that_is_none_is_refused(given: str) -> None:
         settings_alone(BROKER | {"interval_s": given})
 
 
+@pytest.mark.parametrize(
+    ("option", "given", "why"),
+    [
+        (
+            "topics_include",
+            "orders,[",
+            " is 'orders,[': must be a regular expression: unterminated character set",
+        ),
+        ("topics_include", "", " is '': an empty pattern matches nothing"),
+        ("groups_exclude", "a,,b", " is 'a,,b': an empty pattern matches nothing"),
+        ("kafka.token_provider", "tokens", ': must be "module:function"'),
+        ("kafka.bootstrap.servers", "", " is missing"),
+    ],
+)
+def test_wrong_option_is_refused_by_name(option: str, given: str, why: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        settings_alone(BROKER | {option: given})
+
+    assert str(refused.value).startswith(f"option {option}{why}")
+
+
+@pytest.mark.parametrize(
+    ("given", "patterns"),
+    [
+        ("a,b.*", ("a", "b.*")),
+        ("order{1,2},pay[,;]x,(a,b|c)", ("order{1,2}", "pay[,;]x", "(a,b|c)")),
+    ],
+)
+def test_comma_in_brackets_does_not_end_a_pattern(given: str, patterns: tuple[str, ...]) -> None:
+    assert settings_alone(BROKER | {"topics_include": given}).filters.topics_include == patterns
+
+
+def test_empty_exclusion_excludes_nothing() -> None:
+    assert settings_alone(BROKER | {"topics_exclude": ""}).filters.topics_exclude == ()
+
+
 def reads_as_far_as(position: int, error: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     def consume(spans: list[Span], _settings: object) -> Iterator[object]:
         commit = commit_record("g", "t", 0, 40)
