@@ -215,7 +215,8 @@ def _missed_deletions(key: PartitionKey, away_ms: int, limits: Limits) -> str | 
 def _within_limits(wanted: list[Span], limits: Limits) -> tuple[Span, ...]:
     control = [span for span in wanted if span.topic in limits.control_topics]
     others = [span for span in wanted if span.topic not in limits.control_topics]
-    fewer = [*others, *_shared_out(control, _MOST_CONTROL_RECORDS)]
+    # In equal shares: a backlog in one tenant's topic does not hold up the others'.
+    fewer = [*others, *(_first(span, _MOST_CONTROL_RECORDS // len(control) or 1) for span in control)]
     return _shared_out(sorted(fewer, key=lambda span: span.key), limits.most_records)
 
 
