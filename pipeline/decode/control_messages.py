@@ -29,6 +29,10 @@ CONTROL_COLUMNS = (
 
 _MOST_BYTES_OF_ACK = 16_384
 """Followers write a thousand at most, plus their names; and every follower may write them."""
+_MOST_BYTES_BESIDES_WHY = 4_096
+"""All distinct ones of a batch reach the driver, 50,000 at most."""
+_MOST_OF_WHY = 500
+"""Characters of a reason that are kept."""
 
 
 def control_rows(
@@ -71,17 +75,23 @@ _KINDS = {"follows": "accepted"}
 
 def _ack(key: bytes, value: bytes | None) -> tuple[str, Row]:
     about = acks.decode_key(key)
+    ack = None if value is None else acks.decode(key, value)
+    why = ack.why if isinstance(ack, acks.Refused | acks.Void) else ""
+    besides = len(key) + len(value or b"") - len(why.encode())
+    if besides > _MOST_BYTES_BESIDES_WHY:
+        most = f"at most {_MOST_BYTES_BESIDES_WHY:,} count"
+        raise DecodeError(f"an acknowledgement of {besides:,} bytes besides its reason: {most}", position=0)
     kind = _KINDS.get(about.kind, about.kind)
     row: Row = {"row_kind": "ack", "group_id": about.group, "ack": {"kind": kind, "id": about.id}}
-    if value is None:
+    if ack is None:
         return about.cluster, row
-    ack = acks.decode(key, value)
     fields = {
         "generation": ack.generation,
         "epoch": ack.epoch,
         "member_id": ack.member,
         "acked_at": at(ack.at_ms),
         **{column: getattr(ack, name, None) for column, name in _BESIDES.items()},
+        "why": why[:_MOST_OF_WHY] or None,
     }
     return about.cluster, row | {"ack": row["ack"] | fields}
 
@@ -92,7 +102,6 @@ _BESIDES = {
     "partition": "partition",
     "hop": "hop",
     "offset": "offset",
-    "why": "why",
 }
 
 

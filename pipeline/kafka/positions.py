@@ -21,6 +21,8 @@ TRUNCATED = "log truncated"
 """Start of the error of a span whose position no longer holds, so that its log must be read again."""
 REFUSED = "this user may not read the topic"
 """Start of the error of a span that its leader refuses to serve."""
+_MOST_CONTROL_RECORDS = 50_000
+"""Every follower may write them, and the rows of distinct ones, some kilobytes each, all reach the driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ class Limits:
     """Its value where it is unknown, for partitions that are not in `followed`."""
     followed: frozenset[PartitionKey] = frozenset()
     """Partitions that the previous batch read, however long it took."""
+    control_topics: frozenset[str] = frozenset()
+    """Topics of acknowledgements and orders; a batch reads at most `_MOST_CONTROL_RECORDS` of them together."""
 
 
 def choose_spans(
@@ -136,7 +140,7 @@ def choose_spans(
                     leader_epoch=position.leader_epoch,
                 )
             )
-    spans = _shared_out(wanted, limits.most_records)
+    spans = _within_limits(wanted, limits)
     return Intake(
         spans=spans,
         reread=reread,
@@ -206,6 +210,14 @@ def _missed_deletions(key: PartitionKey, away_ms: int, limits: Limits) -> str | 
             f"{duration(kept_ms)} (delete.retention.ms): {MAY_HAVE_MISSED_DELETIONS}"
         )
     return None
+
+
+def _within_limits(wanted: list[Span], limits: Limits) -> tuple[Span, ...]:
+    control = [span for span in wanted if span.topic in limits.control_topics]
+    others = [span for span in wanted if span.topic not in limits.control_topics]
+    # In equal shares: a backlog in one tenant's topic does not hold up the others'.
+    fewer = [*others, *(_first(span, _MOST_CONTROL_RECORDS // len(control) or 1) for span in control)]
+    return _shared_out(sorted(fewer, key=lambda span: span.key), limits.most_records)
 
 
 def _shared_out(wanted: list[Span], most_records: int) -> tuple[Span, ...]:

@@ -12,11 +12,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -138,9 +139,22 @@ def span_text(seconds: float, *, decimals: int = 0) -> str:
 
 
 def iterate(rows: pa.Table) -> Iterator[Row]:
-    """`rows` as dictionaries, a batch at a time; maps become dictionaries."""
+    """`rows` as dictionaries, a batch at a time; maps become dictionaries, and times that Python lacks null."""
+    for number, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit == "us":
+            rows = rows.set_column(number, field, _representable(rows[field.name]))
     for batch in rows.to_batches(max_chunksize=10_000):
         yield from batch.to_pylist(maps_as_pydicts="strict")
+
+
+def _representable(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The times, null where they are outside of the years 1 to 9999: producers set those of their records."""
+    least, most = (
+        pa.scalar(bound, pa.timestamp("us", "UTC")).cast(times.type)
+        for bound in (datetime.min.replace(tzinfo=timezone.utc), datetime.max.replace(tzinfo=timezone.utc))
+    )
+    is_kept = pc.and_(pc.greater_equal(times, least), pc.less_equal(times, most))
+    return pc.if_else(is_kept, times, pa.scalar(None, times.type))
 
 
 @contextmanager

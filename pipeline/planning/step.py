@@ -105,6 +105,8 @@ class PlanSettings:
     provisional_reason: str | None
     held: str | None = None
     """Reason why no group may get a plan now; None if groups may."""
+    held_groups: Mapping[str, str] = field(default_factory=dict)
+    """The same for single groups."""
     migration: Migration = "unknown"
     """Whether brokers migrate classic groups online."""
     mistakable: Mapping[str, str] = field(default_factory=dict)
@@ -250,7 +252,7 @@ def _deciding(
             cluster=settings.cluster,
             behind=settings.behind,
             provisional_reason=settings.provisional_reason,
-            held=settings.held,
+            held=settings.held or settings.held_groups.get(group_id),
             at_ms=settings.at_ms,
         )
         found = _subscribed(group, partitions)

@@ -9,12 +9,14 @@ cause: nothing here remembers skipped records.
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import ValidationError
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
 from pipeline.config.model import Config, KafkaConfig, SourceConfig
@@ -32,6 +34,8 @@ from pipeline.source.reading import rows_of_part
 from pipeline.source.settings import KAFKA, SourceSettings, named
 
 _PATTERNS = ("topics_include", "topics_exclude", "groups_include", "groups_exclude")
+_BETWEEN_PATTERNS = re.compile(r",(?![^{\[(]*[}\])])")
+"""A comma outside of brackets: `order{1,2}` is one pattern."""
 _TASKS = 64
 """At most, of a batch; the offsets topic has 50 partitions."""
 _FOR_PEOPLE = (
@@ -46,20 +50,18 @@ def settings_alone(options: Mapping[str, str]) -> SourceSettings:
 
     Args:
         options: `kafka.*` of librdkafka, and `kafka.token_provider`; `topics_include` and its like (patterns with
-            commas between), as in `[source]`; `collapse` (`true` keeps of each task the newest record of a key);
-            `interval_s`, from one batch of a stream to the next.
+            commas between; an exclusion may be empty), as in `[source]`; `collapse` (`true` keeps of each task the
+            newest record of a key); `interval_s`, from one batch of a stream to the next.
 
     Raises:
         ConfigError: An option is missing or wrong; the message names it.
     """
     properties = named(KAFKA, options)
-    if "bootstrap.servers" not in properties:
+    if not properties.get("bootstrap.servers"):
         raise ConfigError(
             'option kafka.bootstrap.servers is missing: .option("kafka.bootstrap.servers", "host:9092")'
         )
-    kafka = KafkaConfig(token_provider=properties.pop(TOKEN_PROVIDER, ""), properties=properties)
-    given = {name: tuple(options[name].split(",")) for name in _PATTERNS if name in options}
-    source = SourceConfig(**cast("Any", given))
+    kafka, source = _kafka(properties), _source(options)
     collapse = options.get("collapse", "true").lower()
     if collapse not in {"true", "false"}:
         raise ConfigError(f"option collapse is {collapse!r}: it must be true or false")
@@ -79,6 +81,32 @@ def settings_alone(options: Mapping[str, str]) -> SourceSettings:
         attempts=_ATTEMPTS,
         collapses=collapse == "true",
     )
+
+
+def _kafka(properties: dict[str, str]) -> KafkaConfig:
+    token_provider = properties.pop(TOKEN_PROVIDER, "")
+    try:
+        return KafkaConfig(token_provider=token_provider, properties=properties)
+    except ValidationError as error:
+        raise ConfigError(f"option {KAFKA}{TOKEN_PROVIDER}: {_why(error)}") from None
+
+
+def _source(options: Mapping[str, str]) -> SourceConfig:
+    given: dict[str, Any] = {}
+    for name in (name for name in _PATTERNS if name in options):
+        is_none = not options[name] and name.endswith("_exclude")
+        given[name] = () if is_none else tuple(_BETWEEN_PATTERNS.split(options[name]))
+        if "" in given[name]:
+            raise ConfigError(f"option {name} is {options[name]!r}: an empty pattern matches nothing")
+    try:
+        return SourceConfig(**given)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        raise ConfigError(f"option {name} is {options[name]!r}: {_why(error)}") from None
+
+
+def _why(error: ValidationError) -> str:
+    return error.errors()[0]["msg"].removeprefix("Value error, ")
 
 
 def _interval_s(given: str) -> float:
@@ -186,14 +214,22 @@ class AloneStreamReader(_Alone, DataSourceStreamReader):
         """Parts of what lies between the two.
 
         Raises:
-            BrokerUnavailableError: Records between them are gone; a new checkpoint reads what there is.
+            BrokerUnavailableError: Records between them are gone, or the log ends before them; a new checkpoint reads
+                what there is. A log that has grown past `start` again shows no sign that it was truncated.
         """
-        starts = {key: one.log_start for key, one in self._ends().items()}
+        ends = self._ends()
+        starts = {key: one.log_start for key, one in ends.items()}
         spans = []
         for key, until in _flat(end).items():
             begin = _flat(start).get(key, starts.get(key, 0))
+            topic, number = key
+            # Up to the high watermark only: what is stable may be less for a while, with a new leader.
+            if key in ends and begin > ends[key].high:
+                raise BrokerUnavailableError(
+                    f"partition {number} of {topic} ends at offset {ends[key].high}, before offset {begin} up to which "
+                    "this query has read: it was truncated, restored or re-created; start it with a new checkpoint"
+                )
             if begin < starts.get(key, 0):
-                topic, number = key
                 raise BrokerUnavailableError(
                     f"partition {number} of {topic} begins at offset {starts[key]}, after offset {begin} where this "
                     "query would resume: records were deleted unread; start it with a new checkpoint"

@@ -20,6 +20,7 @@ _WHERE_READ = ("offsets_partition", "position")
 _COMMIT = ("committed_offset", "leader_epoch", "commit_timestamp_ms", "topic_id")
 _GROUP = tuple(field.name for field in GROUP_COLUMNS if field.name not in _GROUP_KEY)
 _RECORD = ("written_at_ms", "value", "error")
+_ACK_KEY = ("group_id", "kind", "id")
 _WAITING = 500_000
 """Rows among which the newest are looked for at least."""
 _FAMILIES = (
@@ -28,6 +29,7 @@ _FAMILIES = (
     (("group_record", "group_record_tombstone"), ("row_kind", *_RECORD_KEY, *_WHERE_READ, *_RECORD)),
     (("log_offset",), ("row_kind", *LOG_OFFSETS.names)),
     (("group_listing", "listed", "asked"), ("row_kind", "group_id", "error")),
+    (("ack",), ("row_kind", "group_id", "position", "ack")),
 )
 """Kinds of rows that may be many, and the columns that they fill."""
 _SCHEMAS = (*(pa.schema([ARROW.field(name) for name in names]) for _, names in _FAMILIES), ARROW)
@@ -41,7 +43,7 @@ class Decoded:
     """Decoded rows (`decode.rows`)."""
 
     tables: tuple[pa.Table, ...] = tuple(schema.empty_table() for schema in _SCHEMAS)
-    """Commits, groups, records of KIP-848 groups, log offsets, groups that were listed or asked for, others."""
+    """Commits, groups, records of KIP-848 groups, log offsets, groups that were listed or asked for, acks, others."""
 
     def kind(self, *kinds: str) -> pa.Table:
         """The rows of these kinds, which are in one of the tables."""
@@ -49,16 +51,16 @@ class Decoded:
         return rows.filter(pc.is_in(rows["row_kind"], value_set=pa.array(kinds)))
 
     def newest(self) -> "Decoded":
-        """Without commits and group records after which there is another one of the same key.
+        """Without commits, group records and acknowledgements after which there is another one of the same key.
 
-        All records of a group are in one partition of the offsets topic, so the later one has the higher offset.
+        All records of a group are in one partition of their topic, so the later one has the higher offset.
         """
-        commits, groups, records, *rest = self.tables
+        commits, groups, records, *rest, acks, others = self.tables
         newest = (
             _newest(rows, key)
             for rows, key in ((commits, LAG_KEY), (groups, _GROUP_KEY), (records, _RECORD_KEY))
         )
-        return Decoded((*newest, *rest))
+        return Decoded((*newest, *rest, _newest_acks(acks), others))
 
     def newest_log_ends(self) -> "Decoded":
         """Keep only the newest answer for a partition whose log end several tasks asked for."""
@@ -158,3 +160,10 @@ def _newest(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:
     (of_row,) = codes(key, rows)
     newest = last_of_each(of_row, rows["position"].to_numpy(), rows["offsets_partition"].to_numpy())
     return rows.take(pa.array(np.sort(newest)))
+
+
+def _newest_acks(rows: pa.Table) -> pa.Table:
+    # By the key and the order of `fold_acks`. A member may write one without end, and all would reach the driver.
+    key = {name: pc.struct_field(rows["ack"], name) for name in _ACK_KEY if name != "group_id"}
+    (of_row,) = codes(_ACK_KEY, pa.table({"group_id": rows["group_id"], **key}))
+    return rows.take(pa.array(np.sort(last_of_each(of_row, rows["position"].to_numpy()))))

@@ -18,6 +18,7 @@ from pipeline.errors import PipelineError, StorageUnavailableError, StoreError
 from pipeline.kafka.client import admin_of
 from pipeline.kafka.positions import Answer, Intake, Limits, PartitionKey, choose_spans
 from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.source.deadline import within
 from pipeline.source.offset import SourceOffset, state_of
 from pipeline.source.pace import Pace
@@ -178,6 +179,7 @@ class Planner:
                 tombstones_kept_ms=kept,
                 tolerated_ms=self._settings.tolerated_ms,
                 followed=frozenset(stamp.followed) if stamp and is_own else frozenset(),
+                control_topics=frozenset(self._settings.topics) - {OFFSETS_TOPIC},
             ),
             now_ms=now_ms,
         )

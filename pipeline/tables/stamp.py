@@ -47,6 +47,8 @@ class Stamp:
     """Reason why these partitions are behind; null if there are none."""
     held: str | None = None
     """Why no group gets a plan; null if groups get plans."""
+    held_acks: Mapping[str, str] = field(default_factory=dict)
+    """Why groups get no plan, by the topic of their acknowledgements; empty if that is so for all groups."""
     is_clock_behind: bool = False
     """True if the clock is the reason; then an operator must set it."""
     cluster_id: str = ""

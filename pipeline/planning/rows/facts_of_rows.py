@@ -26,7 +26,7 @@ def group_facts(
         cluster: Name of the cluster.
         behind: Partitions of the offsets topic whose groups are provisional.
         provisional_reason: Why these groups are provisional.
-        held: Why no group may have a plan; None if groups may.
+        held: Why the group may have no plan; None if it may.
         at_ms: Time of the tables.
     """
     partition = row["offsets_partition"] if row["offsets_partition"] is not None else row["commits_partition"]

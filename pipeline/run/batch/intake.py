@@ -1,8 +1,8 @@
 """Intake: what a batch reads of the offsets, acks and commands topics, and what is known when it has.
 
 The source has chosen it (`source.planner`). What cannot be read is named and marked, and does not hold up
-the rest: groups whose partition of the offsets topic has no answer are behind (provisional), and while acks or
-commands cannot be read no plan is made at all, since a pause or a refusal may stand there.
+the rest: groups whose partition of the offsets topic has no answer are behind (provisional), and no plan is made for
+groups whose acks cannot be read, or for any group while commands cannot, since a refusal or a pause may stand there.
 """
 
 import logging
@@ -186,6 +186,8 @@ def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
     silent = {key: one.error for key, one in summary.reached.items() if one.error is not None}
     answers = {**chosen.offset.answers, **silent}
     offsets = {number: one.offset for number, one in _of_offsets_topic(positions).items()}
+    no_plans = chosen.clock_trouble or (NO_PLANS_BY_ANSWERS if services.config.source.asks_groups else None)
+    held, held_acks = _held(services, {} if no_plans else _unread(answers, positions))
     progress.readiness.observe(
         _of_offsets_topic(answers), offsets, reread=[*_of_offsets_topic(intake.reread)], now_ms=now_ms
     )
@@ -195,8 +197,8 @@ def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
         at_ms=now_ms,
         behind=tuple(behind),
         reason=progress.readiness.reason(behind, now_ms),
-        held=chosen.clock_trouble
-        or (NO_PLANS_BY_ANSWERS if services.config.source.asks_groups else _held(answers, positions)),
+        held=no_plans or held,
+        held_acks=held_acks,
         is_clock_behind=chosen.clock_trouble is not None,
         cluster_id=services.cluster_id,
         filters=services.filters.identity,
@@ -205,7 +207,13 @@ def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
         reread=tuple(sorted(intake.reread)),
         brokers=summary.brokers,
         beheaded=tuple(sorted(intake.beheaded)),
-        remarks=tuple(_remarks(services, intake)),
+        remarks=(
+            *_remarks(services, intake),
+            *(
+                f"no plan is made for groups that acknowledge on {one}: {why}"
+                for one, why in held_acks.items()
+            ),
+        ),
         tick=chosen.offset.tick,
         distrusted=_distrusted(progress.stamp, intake, summary, _never_read(services, chosen)),
         followed=tuple(sorted(key for key, answer in answers.items() if isinstance(answer, End))),
@@ -262,17 +270,27 @@ def _distrusted(
     return tuple((*key, why) for key, why in sorted(left.items()))
 
 
-def _held(answers: Mapping[PartitionKey, Answer], positions: Mapping[PartitionKey, Position]) -> str | None:
-    """Why no plan may be made: an acknowledgement or an order may not be read yet."""
-    for key, answer in sorted(answers.items(), key=lambda pair: pair[0]):
-        topic, number = key
+def _unread(
+    answers: Mapping[PartitionKey, Answer], positions: Mapping[PartitionKey, Position]
+) -> dict[str, str]:
+    """Why an acknowledgement or an order may not be read yet, by topic."""
+    found: dict[str, str] = {}
+    for (topic, number), answer in sorted(answers.items(), key=lambda pair: pair[0]):
         if topic == OFFSETS_TOPIC:
             continue
         if isinstance(answer, str):
-            return f"partition {number} of {topic} cannot be read: {answer}"
-        if isinstance(answer, End) and positions[key].offset < answer.stable:
-            return f"partition {number} of {topic} is not read to its end yet"
-    return None
+            found.setdefault(topic, f"partition {number} of {topic} cannot be read: {answer}")
+        elif positions[topic, number].offset < answer.stable:
+            found.setdefault(topic, f"partition {number} of {topic} is not read to its end yet")
+    return found
+
+
+def _held(services: Services, unread: Mapping[str, str]) -> tuple[str | None, Mapping[str, str]]:
+    """Why no plan may be made; if it may for some groups, why not for others, by the topic of their acks."""
+    control = services.filters.control_topics
+    if control.commands in unread or control.every_acks <= unread.keys():
+        return next(iter(unread.values())), {}
+    return None, unread
 
 
 def _settled_again(driver: Driver, read: Read, chosen: Chosen, first_run: Stamp) -> Settled:

@@ -73,5 +73,8 @@ def _counted(left_out: int, first: pa.Table) -> pa.Table:
         f"{left_out} unreadable records of this batch are not kept: quarantine takes "
         f"{MOST_ROWS_AN_HOUR} records or {MOST_BYTES_AN_HOUR // 2**20} MiB an hour"
     )
-    values = first.to_pylist()[0] | {"key": None, "value": None, "kind": LEFT_OUT, "reason": reason}
-    return pa.Table.from_pylist([values], schema=first.schema)
+    # Column by column: a producer may name a time after the year 9999, which no `datetime` can hold.
+    for name, value in (("key", None), ("value", None), ("kind", LEFT_OUT), ("reason", reason)):
+        field = first.schema.field(name)
+        first = first.set_column(first.schema.get_field_index(name), field, pa.array([value], field.type))
+    return first

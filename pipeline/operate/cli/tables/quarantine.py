@@ -64,7 +64,8 @@ def quarantine(
 
     Example: lagwise quarantine --last 5 -o json
 
-    Bytes are hexadecimal; the table shows the first 24, json and csv show all.
+    Bytes are hexadecimal; the table shows the first 24, json and csv show all. A record's time after the year 9999
+    is shown as unknown.
 
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """

@@ -59,7 +59,7 @@ def _turns(batch: Settled, *, is_due: bool) -> tuple[str, ...]:
 
 def _decided(batch: Settled, groups: tuple[str, ...]) -> tuple[pa.Table, tuple[str, ...]]:
     """What is decided in this batch, and the groups that wait for the next one."""
-    services, settings = batch.services, _settings(batch)
+    services, settings = batch.services, _settings(batch, groups)
 
     def decide(only: tuple[str, ...]) -> pa.Table:
         return decide_all(batch.driver, settings, only=only)
@@ -76,8 +76,9 @@ def _decided(batch: Settled, groups: tuple[str, ...]) -> tuple[pa.Table, tuple[s
     return pa.concat_tables([plan.DECIDED_ARROW.empty_table(), *tables]), left
 
 
-def _settings(batch: Settled) -> plan.PlanSettings:
+def _settings(batch: Settled, groups: tuple[str, ...]) -> plan.PlanSettings:
     services, memory = batch.services, batch.driver.memory
+    acks_of, held_acks = services.filters.control_topics.acks_of, batch.stamp.held_acks
     return plan.PlanSettings(
         cluster=services.cluster,
         config=services.config.plan,
@@ -96,6 +97,7 @@ def _settings(batch: Settled) -> plan.PlanSettings:
         held=batch.stamp.held
         or connect(services, memory)
         or clock.trouble(now_ms(), batch.stamp.at_ms, memory),
+        held_groups={one: why for one in groups if (why := held_acks.get(acks_of(one))) is not None},
         migration=services.migration(),
         mistakable=shared_members(services.store, services.config.plan),
     )

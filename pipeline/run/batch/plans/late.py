@@ -49,8 +49,13 @@ def send_late(batch: Settled) -> None:
     services, memory = batch.services, batch.driver.memory
     if connect(services, memory) is not None:
         return
+    acks_of, held_acks = services.filters.control_topics.acks_of, batch.stamp.held_acks
     has_orders = batch.stamp.held is None and not batch.is_replay
-    due = {group: one for group, one in memory.unsent.items() if one.value is None or has_orders}
+    due = {
+        group: one
+        for group, one in memory.unsent.items()
+        if one.value is None or (has_orders and acks_of(group) not in held_acks)
+    }
     if not due:
         return
     plans = _still_allowed(services, memory, due)

@@ -57,6 +57,21 @@ def test_acknowledgement_that_no_follower_writes_so_large_is_bad() -> None:
     assert reason.endswith("bytes: at most 16,384 count")
 
 
+def test_acknowledgement_with_names_that_nobody_has_is_bad_and_so_is_what_takes_it_back() -> None:
+    long = said(Follows, member="x" * 4_000)
+
+    found = read(ACKS, of(long), (acks.encode_key(said(Follows, member="x" * 4_096)), None))
+
+    assert found.counts == {"bad": 2}
+    assert all("bytes besides its reason: at most 4,096 count" in row["reason"] for row in found.of("bad"))
+
+
+def test_start_of_a_long_reason_is_kept() -> None:
+    found = read(ACKS, of(said(Refused, why="é" * 5_000)))
+
+    assert found.picked("ack", "ack.why") == [("é" * 500,)]
+
+
 def test_acknowledgements_are_read_and_those_of_others_left_out() -> None:
     release = said(Release, to="b", topic="t", partition=1, hop=1, offset=12)
     other, own = said(Follows, cluster="elsewhere"), said(Follows, group="own")

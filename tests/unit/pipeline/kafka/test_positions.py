@@ -174,6 +174,29 @@ def test_backlog_that_fits_is_read_whole() -> None:
     assert spans == (span(0, 999), span(0, 1, partition=1))
 
 
+def test_batch_reads_a_backlog_of_control_topics_in_pieces_and_all_of_the_others() -> None:
+    limits = Limits(
+        most_records=4_000_000,
+        tombstones_kept_ms={},
+        tolerated_ms=HOUR_MS,
+        control_topics=frozenset({"acks", "orders"}),
+    )
+    answers: dict[PartitionKey, Answer] = {
+        ("acks", 0): end(135_000),
+        ("orders", 0): end(15_000),
+        ("t", 0): end(1_000_000),
+    }
+
+    intake = chosen({key: at(0) for key in answers}, answers, limits=limits)
+
+    assert {span.topic: span.end for span in intake.spans} == {
+        "acks": 25_000,
+        "orders": 15_000,
+        "t": 1_000_000,
+    }
+    assert intake.left == 110_000
+
+
 def advanced(
     before: dict[PartitionKey, Position],
     answer: Answer,

@@ -104,6 +104,18 @@ def test_every_group_with_members_or_commits_has_one_row_with_its_reason() -> No
     assert "partition 9 not read" in reasons["late"]
 
 
+def test_group_whose_acknowledgements_are_not_read_gets_no_plan_and_others_do() -> None:
+    stored = _stored(
+        [GROUP, GROUP | {"group_id": "shop-a"}], [*LAGS, *(row | {"group_id": "shop-a"} for row in LAGS)]
+    )
+    settings = replace(SETTINGS, held_groups={"shop-a": "shop.acks cannot be read"})
+
+    rows = decided(stored, settings=settings)
+
+    assert [row["decision"] for row in rows] == ["publish", "abstain"]
+    assert "shop.acks cannot be read" in rows[1]["reason"]
+
+
 def test_lag_that_cannot_be_measured_though_there_is_a_commit_stops_the_plan() -> None:
     lags = [*LAGS[:2], LAGS[2] | {"lag": None}, LAGS[3]]
 

@@ -40,10 +40,72 @@ def test_leaders_are_asked_once_in_an_interval_however_often_spark_asks(
     assert (seen, asked) == ([1, 1, 1, 2, 2], [0.0, 2.0])
 
 
+@pytest.mark.parametrize(
+    ("stable", "high", "why"),
+    [
+        (400, 400, f"partition 0 of {OFFSETS_TOPIC} ends at offset 400, before offset 1000"),
+        (400, 1_000, None),
+    ],
+    ids=["a log that was truncated", "a leader that is new"],
+)
+def test_stream_whose_log_ends_before_its_position_fails_and_skips_nothing(
+    stable: int, high: int, why: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {(OFFSETS_TOPIC, 0): End(log_start=0, stable=stable, high=high)}
+    monkeypatch.setattr(alone, "EndsAsker", lambda *_args, **_more: lambda: answers)
+    monkeypatch.setattr(alone.ask, "shares", lambda *_args, **_more: [])
+    reader = AloneStreamReader(settings_alone(BROKER))
+
+    def parts() -> object:
+        return reader.partitions({OFFSETS_TOPIC: {"0": 1_000}}, reader.latestOffset())
+
+    if why is None:
+        assert parts() == []
+    else:
+        with pytest.raises(BrokerUnavailableError, match=f"^{why} .* start it with a new checkpoint$"):
+            parts()
+
+
 @pytest.mark.parametrize("given", ["0", "-1", "soon", "nan", "inf"])
 def test_interval_that_is_none_is_refused(given: str) -> None:
     with pytest.raises(ConfigError, match="option interval_s"):
         settings_alone(BROKER | {"interval_s": given})
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "why"),
+    [
+        (
+            "topics_include",
+            "orders,[",
+            " is 'orders,[': must be a regular expression: unterminated character set",
+        ),
+        ("topics_include", "", " is '': an empty pattern matches nothing"),
+        ("groups_exclude", "a,,b", " is 'a,,b': an empty pattern matches nothing"),
+        ("kafka.token_provider", "tokens", ': must be "module:function"'),
+        ("kafka.bootstrap.servers", "", " is missing"),
+    ],
+)
+def test_wrong_option_is_refused_by_name(option: str, given: str, why: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        settings_alone(BROKER | {option: given})
+
+    assert str(refused.value).startswith(f"option {option}{why}")
+
+
+@pytest.mark.parametrize(
+    ("given", "patterns"),
+    [
+        ("a,b.*", ("a", "b.*")),
+        ("order{1,2},pay[,;]x,(a,b|c)", ("order{1,2}", "pay[,;]x", "(a,b|c)")),
+    ],
+)
+def test_comma_in_brackets_does_not_end_a_pattern(given: str, patterns: tuple[str, ...]) -> None:
+    assert settings_alone(BROKER | {"topics_include": given}).filters.topics_include == patterns
+
+
+def test_empty_exclusion_excludes_nothing() -> None:
+    assert settings_alone(BROKER | {"topics_exclude": ""}).filters.topics_exclude == ()
 
 
 def reads_as_far_as(position: int, error: str | None, monkeypatch: pytest.MonkeyPatch) -> None:

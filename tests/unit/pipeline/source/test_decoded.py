@@ -20,7 +20,11 @@ def group(position: int, **fields: Any) -> dict[str, Any]:
     return {"row_kind": "group", "position": position, "group_type": "classic", "members": []} | fields
 
 
-ACK = {"row_kind": "ack", "position": 3}
+def ack(position: int, kind: str = "refused", id_: str = "a", **fields: Any) -> dict[str, Any]:
+    return {"row_kind": "ack", "position": position, "ack": {"kind": kind, "id": id_}} | fields
+
+
+ACK = ack(3)
 
 
 def test_rows_have_only_the_columns_that_their_kind_fills() -> None:
@@ -34,12 +38,23 @@ def test_rows_have_only_the_columns_that_their_kind_fills() -> None:
 
 
 def test_newest_commit_of_a_partition_stays_and_a_tombstone_counts_as_one() -> None:
-    rows = decoded_rows(commit(5), commit(4), commit(7, partition=1), commit(8, partition=1), ACK, ACK)
+    rows = decoded_rows(commit(5), commit(4), commit(7, partition=1), commit(8, partition=1), ACK)
     gone = decoded_rows(commit(5), {"row_kind": "tombstone", "position": 6})
 
     assert rows.newest().kind("commit", "tombstone")["position"].to_pylist() == [5, 8]
     assert gone.newest().kind("commit", "tombstone")["row_kind"].to_pylist() == ["tombstone"]
-    assert rows.newest().kind("ack").num_rows == 2
+    assert rows.newest().kind("ack").num_rows == 1
+
+
+def test_newest_acknowledgement_of_each_kind_and_id_of_a_group_stays_also_if_it_takes_one_back() -> None:
+    rows = decoded_rows(
+        ack(1), ack(9), ack(4), ack(2, "void"), ack(3, id_="b"), ack(5, group_id="h"), {"row_kind": "orders"}
+    )
+
+    left = rows.newest()
+
+    assert left.kind("ack")["position"].to_pylist() == [9, 2, 3, 5]
+    assert left.kind("orders").num_rows == 1
 
 
 def test_newest_record_of_each_type_of_a_group_stays() -> None:

@@ -31,7 +31,8 @@ class World:
 
     Attributes:
         now_s: Time.
-        answer: Of the one log.
+        answer: Of the log of the offsets topic.
+        others: Answers of other logs.
         stamps: By table.
         asked: How often the brokers were.
     """
@@ -39,6 +40,7 @@ class World:
     def __init__(self, *, interval_s: float = 30, **settings: Any) -> None:
         self.now_s = 0.0
         self.answer: Answer | PipelineError = End(log_start=0, stable=10, high=10)
+        self.others: dict[PartitionKey, Answer] = {}
         self.stamps: dict[str, Stamp | Exception] = {}
         self.asked = 0
         of_driver = build_source(idle_driver().services, query="q", once=False, attempts=4)
@@ -66,7 +68,7 @@ class World:
         self.asked += 1
         if isinstance(self.answer, PipelineError):
             raise self.answer
-        return {KEY: self.answer}
+        return {KEY: self.answer, **self.others}
 
     def _stamp(self, name: str) -> Stamp | None:
         found = self.stamps.get(name)
@@ -108,6 +110,16 @@ def test_batch_is_due_at_once_while_records_are_left_and_some_were_read() -> Non
     second = world.chosen()
 
     assert [(span.start, span.end) for span in second.intake.spans] == [(4, 8)]
+
+
+def test_backlog_of_an_acks_topic_is_read_in_pieces() -> None:
+    world = World()
+    world.others = {("lagwise.acks", 0): End(log_start=0, stable=135_000, high=135_000)}
+
+    intake = world.chosen().intake
+
+    assert {span.topic: span.end for span in intake.spans} == {OFFSETS_TOPIC: 10, "lagwise.acks": 50_000}
+    assert intake.left == 85_000
 
 
 @pytest.mark.parametrize("is_stored", [True, False], ids=["nothing was read", "nothing was stored"])

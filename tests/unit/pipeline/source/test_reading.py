@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from assignor.protocol.acks import Refused, encode, encode_key
 from pipeline.decode.rows import ARROW
 from pipeline.kafka.positions import Span
 from pipeline.kafka.sources.groups import ask as groups_ask
@@ -75,6 +76,22 @@ def test_task_hands_on_the_offset_then_the_newest_commit_of_each_partition_and_h
     assert json.loads(found[0]["reason"]) == {"tick": 5}
     (commit,) = [row for row in found if row["row_kind"] == "commit"]
     assert (commit["position"], commit["committed_offset"]) == (1, 50)
+
+
+def test_task_hands_on_the_newest_of_acknowledgements_with_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    def consume(_spans: list[Span], _settings: Any) -> Iterator[Any]:
+        head = {"cluster": "local", "group": "g", "generation": 1, "member": "m", "at_ms": 0}
+        for epoch in (1, 2, 3):
+            ack = Refused(**head, epoch=epoch, why="no")  # type: ignore[arg-type]
+            records = raw((encode_key(ack), encode(ack)), topic="lagwise.acks", partition=0)
+            yield records.set_column(2, "offset", pa.array([epoch], pa.int64()))
+
+    monkeypatch.setattr(reading, "consume", consume)
+
+    found = rows(Part(spans=(Span(topic="lagwise.acks", partition=0, start=0, end=4),)))
+
+    assert [row["ack"]["epoch"] for row in found if row["row_kind"] == "ack"] == [3]
+    assert [row["count"] for row in found if row["kind"] == "ack"] == [3]
 
 
 def test_task_hands_on_log_ends_and_the_listing() -> None:

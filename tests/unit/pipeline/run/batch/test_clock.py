@@ -138,7 +138,7 @@ def test_epoch_that_is_found_on_the_topic_in_the_midst_of_a_batch_holds_its_plan
     memory = PlanMemory()
     driver = idle_driver(memory=memory, publisher=Publisher(memory, NOW_MS // 1000 + 31_536_000))
 
-    settings = evaluation._settings(batch_of(driver, stamp=stamp_of(at_ms=NOW_MS)))
+    settings = evaluation._settings(batch_of(driver, stamp=stamp_of(at_ms=NOW_MS)), ())
 
     assert "of group g" in (settings.held or "")
     assert settings.least_epoch == NOW_MS // 1000
@@ -149,7 +149,7 @@ def test_clock_that_stands_still_ahead_of_time_gives_no_epoch() -> None:
     driver = idle_driver(memory=memory, publisher=SimpleNamespace(unavailable=lambda _on_connected: None))
     stamp = stamp_of(at_ms=NOW_MS + 31_536_000_000, held="the clock", is_clock_behind=True)
 
-    settings = evaluation._settings(batch_of(driver, stamp=stamp))
+    settings = evaluation._settings(batch_of(driver, stamp=stamp), ())
 
     assert (settings.held, settings.least_epoch) == ("the clock", 0)
     assert connect(driver.services, memory) is None

@@ -1,5 +1,6 @@
 """What a batch reads, and what its stamp says when it has."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -240,6 +241,21 @@ def test_no_plan_is_made_while_something_that_was_said_is_not_read(
     assert why in (batch.stamp.held or "")
     # Lags do not depend on it.
     assert batch.stamp.behind == ()
+
+
+def test_acks_topic_of_one_tenant_that_cannot_be_read_holds_no_plans_of_others() -> None:
+    control = replace(FILTERS.control_topics, acks_by_prefix={"shop-": "shop.acks"})
+    driver = driver_at(filters=replace(FILTERS, control_topics=control))
+    why = "partition 0 of shop.acks cannot be read: it has no leader"
+
+    tenant = {("shop.acks", 0): "it has no leader"}
+    stamp = run(driver, {**answered(), **tenant}).stamp
+    of_all = run(driver, {**answered(acks="it is away"), **tenant}, now_ms=NOW_MS + 1).stamp
+
+    assert (stamp.held, stamp.held_acks) == (None, {"shop.acks": why})
+    assert stamp.remarks == (f"no plan is made for groups that acknowledge on shop.acks: {why}",)
+    assert "it is away" in (of_all.held or "")
+    assert of_all.held_acks == {}
 
 
 def test_open_transaction_in_what_was_said_does_not_hold_plans() -> None:

@@ -79,6 +79,18 @@ def test_so_many_an_hour_are_taken_and_the_others_counted(
     assert logged == [(1, 2), (0, 1), (2, 1)]
 
 
+def test_record_that_is_left_out_may_name_a_time_after_the_year_9999(
+    batches: StepBatches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quarantine, "MOST_ROWS_AN_HOUR", 1)
+    far_us = NOW_MS * 1000 * 1000
+    batches.run(bad(1), bad(2) | {"timestamp": far_us})
+
+    rows = batches.store.arrow("quarantine", ["kind", "timestamp"])
+    us = dict(zip(rows["kind"].to_pylist(), rows["timestamp"].cast("int64").to_pylist(), strict=True))
+    assert us["left_out"] == far_us
+
+
 def test_so_many_bytes_an_hour_are_taken(
     batches: StepBatches, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

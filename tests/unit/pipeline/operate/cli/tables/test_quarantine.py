@@ -31,6 +31,15 @@ def test_long_values_are_cut_in_text_and_whole_in_json(world: Any) -> None:
     assert row["value"] == "ab" * 100
 
 
+def test_time_after_the_year_9999_reads_as_unknown_in_every_form(world: Any) -> None:
+    world.write("quarantine", {"timestamp": 1_790_000_000_000_000_000})
+
+    (line,) = world.lines("quarantine", "--wide")
+    (row,) = json.loads(world.run("quarantine", "-o", "json").stdout)
+    assert (line[-3], row["timestamp"]) == ("-", None)
+    assert world.run("quarantine", "-o", "csv").exit_code == 0
+
+
 def test_empty_quarantine_is_exit_status_1(world: Any) -> None:
     world.write("quarantine", {"kind": "group_metadata"})
 

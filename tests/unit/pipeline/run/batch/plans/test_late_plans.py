@@ -16,7 +16,7 @@ from pipeline.run.batch.plans.late import connect, send_late
 from pipeline.run.batch.plans.publication import publish_plans
 from pipeline.run.driver import Driver
 from pipeline.run.replay import FIRST_WRITTEN, Past
-from tests.support.job.batches import batch_of, stamp_of
+from tests.support.job.batches import CONTROL, batch_of, stamp_of
 from tests.support.job.frames import NOW_MS, arrow, at, member
 from tests.support.job.publishing import AWAY, PUBLISHING, Cluster, Stored, failure, left_behind, table
 from tests.support.planning.broker_walk import BrokerWalk
@@ -71,9 +71,9 @@ def as_changed(driver: Driver, changes: dict[str, Any], plans: Any) -> Driver:
     return left_behind(driver, plans, **orders)
 
 
-def send(driver: Driver, *, held: str | None = None, is_replay: bool = False) -> None:
+def send(driver: Driver, *, is_replay: bool = False, **held: Any) -> None:
     """The step of a batch, which has not read all orders if it is held or runs again."""
-    stamp = replace(stamp_of(at_ms=NOW_MS), held=held)
+    stamp = stamp_of(at_ms=NOW_MS, **held)
     batch = batch_of(driver, stamp=stamp)
     send_late(replace(batch, past=Past(stamps={FIRST_WRITTEN: stamp})) if is_replay else batch)
 
@@ -172,7 +172,14 @@ def test_approved_plan_that_was_not_sent_is_sent(cluster: Cluster, driver: Drive
     assert cluster.sent == [("g", 3)]
 
 
-@pytest.mark.parametrize("unread", [{"held": "orders are not read to their end yet"}, {"is_replay": True}])
+@pytest.mark.parametrize(
+    "unread",
+    [
+        {"held": "orders are not read to their end yet"},
+        {"held_acks": {CONTROL.acks_topic: "it is not read to its end yet"}},
+        {"is_replay": True},
+    ],
+)
 def test_plan_waits_until_orders_have_been_read_and_a_withdrawal_does_not(
     cluster: Cluster, driver: Driver, unread: dict[str, Any]
 ) -> None:
@@ -187,6 +194,16 @@ def test_plan_waits_until_orders_have_been_read_and_a_withdrawal_does_not(
 
     send(driver)
     assert cluster.sent == [("w withdrawn", 3), ("g", 3)]
+
+
+def test_plan_that_was_not_sent_does_not_wait_for_acknowledgements_on_the_topic_of_others(
+    cluster: Cluster, driver: Driver
+) -> None:
+    driver = left_behind(driver, table({}))
+
+    send(driver, held_acks={"shop.acks": "it is not read to its end yet"})
+
+    assert cluster.sent == [("g", 3)]
 
 
 def test_plan_that_has_expired_before_orders_were_read_is_not_sent(
