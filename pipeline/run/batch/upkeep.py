@@ -20,7 +20,8 @@ _FILLS = 6
 def maintain_tables(batch: Settled) -> None:
     """Go on with the present round of maintenance, or begin one every `tables.upkeep_every_batches`.
 
-    The batch is stored and published by now.
+    The batch is stored and published by now. `--once` works off the whole round: no batch is late because of it, and no
+    later one would go on with it.
     """
     driver, config = batch.driver, batch.services.config
     number, every = batch.stamp.batch_id + 1, config.tables.upkeep_every_batches
@@ -32,6 +33,7 @@ def maintain_tables(batch: Settled) -> None:
         Kept(store=batch.services.store, keep_days=config.history.keep_days),
         at_ms=batch.stamp.at_ms,
         spare_s=_spare_s(batch),
+        is_whole=batch.services.is_once,
         begins=lambda doing: driver.monitor.does(f"maintain_tables ({doing})"),
     )
 

@@ -131,7 +131,15 @@ class Round:
         if _FILL not in self._left:
             self._left.append(_FILL)
 
-    def work(self, kept: Kept, *, at_ms: int, spare_s: float, begins: Callable[[str], None]) -> None:
+    def work(
+        self,
+        kept: Kept,
+        *,
+        at_ms: int,
+        spare_s: float,
+        begins: Callable[[str], None],
+        is_whole: bool = False,
+    ) -> None:
         """Run slices while there is time for them: two seconds at most, and not beyond the next batch.
 
         One slice of an overdue round always runs: tables without maintenance would fill the disk. A slice that
@@ -142,6 +150,7 @@ class Round:
             at_ms: Clock of the batch.
             spare_s: Until the next batch is due; 0 or less when it is already.
             begins: Called with each slice before it runs.
+            is_whole: Whether to run all slices, however long they take.
 
         Raises:
             Exception: The tables cannot be reached (`storage.trouble_of`).
@@ -151,7 +160,7 @@ class Round:
             one, spent_s = self._left[0], time.monotonic() - begun_s
             ends_s = spent_s + self._may_take_s(one)
             is_in_time = ends_s < spare_s and (is_first or ends_s <= _MOST_S)
-            if not is_in_time and not (is_first and self._is_overdue):
+            if not is_whole and not is_in_time and not (is_first and self._is_overdue):
                 return
             begins(str(one))
             self._do(one, kept, at_ms)

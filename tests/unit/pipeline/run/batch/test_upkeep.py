@@ -1,5 +1,6 @@
 """Maintenance has the time between a batch and the next one, and no more."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from pipeline.kafka.positions import Intake
 from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.upkeep import maintain_tables
 from pipeline.run.driver import Driver
+from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Store
 from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
@@ -76,6 +78,20 @@ def test_while_records_are_left_the_next_batch_is_due_at_once(
     batch = batch_of(driver, stamp=stamp_of(at_ms=now_ms()), intake=Intake(left=7))
 
     assert spare_s(batch, monkeypatch) == 0.0
+
+
+def test_once_works_off_the_whole_round(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(driver.monitor, "does", begun.append)
+    once = replace(driver, services=replace(driver.services, is_once=True))
+
+    # Cron starts a process for each batch, and the next round is due 60 runs later.
+    maintain_tables(batch_of(once, stamp=stamp_of(batch_id=LAST_OF_ROUND, at_ms=now_ms())))
+
+    compacted = [f"compact {one.name}" for one in TABLES if not one.is_latest]
+    assert begun == [
+        f"maintain_tables ({doing})" for doing in (*compacted, *(f"clean {one.name}" for one in TABLES))
+    ]
 
 
 def test_driver_that_hangs_in_maintenance_says_so(driver: Driver) -> None:
