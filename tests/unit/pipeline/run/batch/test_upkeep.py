@@ -54,14 +54,20 @@ def test_batch_that_came_late_leaves_less(driver: Driver, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("ahead_days", "expires"), [(0, True), (0.9, True), (51, False), (-51, False), (None, False)]
+    ("ahead_days", "expires"),
+    [
+        *(([0], True), ([0.9], True), ([-0.9], True), ([51], False), ([-51], False), ([], False)),
+        *(([0.9, -51], True), ([-51, 51], False)),
+    ],
 )
 def test_nothing_expires_by_a_clock_that_no_commit_vouches_for(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch, ahead_days: float | None, expires: bool
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, ahead_days: list[float], expires: bool
 ) -> None:
-    if ahead_days is not None:
-        commit = {"commit_timestamp": at(-86_400 * ahead_days)}
-        driver.services.store.write("partition_lag", arrow("partition_lag", commit), stamp_of(at_ms=NOW_MS))
+    commits = [
+        {"partition": number, "commit_timestamp": at(-86_400 * days)}
+        for number, days in enumerate(ahead_days)
+    ]
+    driver.services.store.write("partition_lag", arrow("partition_lag", *commits), stamp_of(at_ms=NOW_MS))
     begun: list[bool] = []
     kind = type(driver.maintenance)
     monkeypatch.setattr(kind, "begin", lambda _self, *, expires: begun.append(expires))
