@@ -30,7 +30,11 @@ def maintain_tables(batch: Settled) -> None:
     elif number % max(1, every // _FILLS) == 0:
         driver.maintenance.begin_filling()
     driver.maintenance.work(
-        Kept(store=batch.services.store, keep_days=config.history.keep_days),
+        Kept(
+            store=batch.services.store,
+            keep_days=config.history.keep_days,
+            is_dated=not config.source.asks_groups,
+        ),
         at_ms=batch.stamp.at_ms,
         spare_s=_spare_s(batch),
         is_whole=batch.services.is_once,
@@ -43,9 +47,9 @@ def _is_clock_vouched_for(batch: Settled) -> bool:
 
     A clock that is ahead by weeks would delete the whole history. Where no group has committed for a day, or nothing
     says when it did, nothing expires. One commit with a date in the future takes nothing from what the others say.
+    Coordinators date no commits: see `Kept.is_dated`.
     """
     if batch.services.config.source.asks_groups:
-        # Coordinators do not say when a group has committed.
         return True
     store, now, committed = batch.services.store, clock.at(batch.stamp.at_ms), pc.field("commit_timestamp")
     if store.count("partition_lag", (committed > now - _ONE_DAY) & (committed < now + _ONE_DAY)):

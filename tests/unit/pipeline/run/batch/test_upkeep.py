@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from pipeline.clock import now_ms
-from pipeline.config.model import Config, TablesConfig
+from pipeline.config.model import Config, SourceConfig, TablesConfig
 from pipeline.kafka.positions import Intake
 from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.upkeep import maintain_tables
@@ -15,6 +15,7 @@ from pipeline.run.driver import Driver
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Store
 from pipeline.tables.upkeep.creation import create_tables
+from pipeline.tables.upkeep.maintenance import Kept
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
 from tests.support.job.frames import NOW_MS, arrow, at
 
@@ -84,6 +85,21 @@ def test_while_records_are_left_the_next_batch_is_due_at_once(
     batch = batch_of(driver, stamp=stamp_of(at_ms=now_ms()), intake=Intake(left=7))
 
     assert spare_s(batch, monkeypatch) == 0.0
+
+
+@pytest.mark.parametrize(("offsets", "is_dated"), [("topic", True), ("admin", False)])
+def test_commits_that_coordinators_report_vouch_for_no_clock(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, offsets: Literal["topic", "admin"], is_dated: bool
+) -> None:
+    given: list[Kept] = []
+    monkeypatch.setattr(type(driver.maintenance), "work", lambda _self, kept, **_: given.append(kept))
+    config = driver.services.config.model_copy(update={"source": SourceConfig(offsets=offsets)})
+
+    maintain_tables(
+        batch_of(replace(driver, services=replace(driver.services, config=config)), stamp=stamp_of())
+    )
+
+    assert [kept.is_dated for kept in given] == [is_dated]
 
 
 def test_once_works_off_the_whole_round(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
