@@ -17,7 +17,9 @@ Offset 250 was written at second 15, so at second 30 the next record has waited 
     >>> for at_ms, log_end in ((0, 100), (30_000, 400)):
     ...     ring = samples.append(ring, np.array([at_ms]), np.array([log_end]))
     >>> records = lag(committed, log_start, np.array([400]))
-    >>> age = lag_age(ring, committed=committed, log_start=log_start, lag=records, now_ms=30_000)
+    >>> age = lag_age(
+    ...     ring, committed=committed, log_start=log_start, lag=records, now_ms=30_000, most_gap_ms=150_000
+    ... )
     >>> records.tolist(), age.seconds.tolist(), age.is_lower_bound.tolist()
     ([150], [15.0], [False])
 """

@@ -62,7 +62,10 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     ring = samples.from_arrow(field(log, "samples"))
     compared = _within_log(batch, offsets)
     records = lag(committed, start, compared.log_end)
-    age = lag_age(ring, committed=committed, log_start=start, lag=records, now_ms=settings.at_ms)
+    at_ms, most_gap_ms = settings.at_ms, settings.most_gap_ms
+    age = lag_age(
+        ring, committed=committed, log_start=start, lag=records, now_ms=at_ms, most_gap_ms=most_gap_ms
+    )
     topic_id = _commit_topic_id(batch)
     # What was read late came in at other times than it was committed, and offsets of another topic are other
     # offsets: no statement on speed, or on what the group did before.
@@ -82,11 +85,12 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         is_apart=is_apart,
         is_provisional=is_provisional,
         is_upgraded=is_upgraded,
+        most_gap_ms=most_gap_ms,
     )
     window = commit_window.append_commit(
         commit_window.without_raw_lag(before, is_upgraded),
         committed=committed,
-        commit_timestamp_ms=known_or(millis(batch["commit_timestamp"]), settings.at_ms),
+        commit_timestamp_ms=known_or(millis(batch["commit_timestamp"]), at_ms),
         lag=at_commit,
         is_new=bools(batch["has_new_commit"]),
     )
@@ -104,7 +108,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         "retention_seconds": from_floats(left_s),
     }
     columns |= _pace(window) | _trend(old, columns, is_apart, settings)
-    turn = history_turn(old, columns, settings.history, now_ms=settings.at_ms)
+    turn = history_turn(old, columns, settings.history, now_ms=at_ms)
     return columns | {"history_at": from_millis(turn.at_ms), "history_hash": from_int64s(turn.says)}
 
 
@@ -210,6 +214,7 @@ def _lag_at_commit(
     is_apart: Bools,
     is_provisional: Bools,
     is_upgraded: Bools,
+    most_gap_ms: int,
 ) -> Int64s:
     """Lag when the newest commit was made, records, at most `records`; once known it stays as long as that commit.
 
@@ -232,6 +237,7 @@ def _lag_at_commit(
         log_end=offsets.log_end[rows],
         readable=int64s(field(batch["log"], "readable_offset"))[rows],
         last_stable=int64s(field(batch["log"], "last_stable_offset"))[rows],
+        most_gap_ms=most_gap_ms,
     )
     measured[records == 0] = 0
     # Nothing tells whether the log was cut, or its end is an old one.

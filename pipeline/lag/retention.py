@@ -29,13 +29,14 @@ def seconds_left(age: LagAge, kept_s: Floats, *, lag: Int64s, is_expired: Bools)
     0 if records were already deleted unread, even if the topic's retention is unknown.
 
     Args:
-        age: Age of the next record to read. A lower bound gives no result, unless it already exceeds the topic's
-            retention.
+        age: Age of the next record to read. A record older than every sample gives no result, nor does one that came
+            while nobody asked and may be older than the topic's retention, unless the lower bound exceeds it too.
         kept_s: `kept_seconds`.
         lag: Records, or UNKNOWN.
         is_expired: Records were deleted unread.
     """
-    left = np.maximum(kept_s - age.most_seconds, 0.0)
+    left = kept_s - age.most_seconds
+    left = np.where(age.is_lower_bound & (left <= 0), np.nan, np.maximum(left, 0.0))
     left = np.where(age.is_lower_bound & (age.seconds >= kept_s), 0.0, left)
     left = np.where(lag > 0, left, np.nan)
     return np.where((lag > 0) & is_expired, 0.0, left)

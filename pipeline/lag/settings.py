@@ -39,6 +39,8 @@ class LagSettings:
     behind: tuple[int, ...]
     """Partitions of the offsets topic whose groups are provisional."""
     half_life_ms: int
+    most_gap_ms: int
+    """Samples of a log end that are further apart, and new, have a time between them in which nobody asked."""
     allowed_lag: int
     history: HistoryPace
     retention_ms: Mapping[str, int] = field(default_factory=dict)

@@ -119,9 +119,11 @@ def _is_stopped(window: CommitWindow, samples: Samples, now_ms: int, allowed_lag
     earliest_ms = np.where(timestamps != UNKNOWN, timestamps, newest_ms[:, None]).min(axis=1)
     span_ms = np.maximum(newest_ms - earliest_ms, MIN_SPAN_MS)
     last = window.count - 1
-    lag_began = passage_of(samples, entry(window.committed_offset, last) + allowed_lag)
+    lag_began = passage_of(samples, entry(window.committed_offset, last) + allowed_lag, now_ms=now_ms)
     # After a quiet hour the last commit is old; the consumer is late only from the first new record on.
-    began_ms = np.where(lag_began.is_older, UNKNOWN, lag_began.at_ms)
+    # Of what came while nobody asked, it is only certain that it was there at the next sample.
+    began_ms = np.where(lag_began.is_unwatched, lag_began.latest_ms, lag_began.at_ms)
+    began_ms = np.where(lag_began.is_older, UNKNOWN, began_ms)
     silent_since_ms = np.maximum(entry(window.commit_timestamp_ms, last), began_ms)
     is_stopped: Bools = (window.count > 0) & (silent_since_ms < now_ms - span_ms)
     return is_stopped

@@ -47,7 +47,7 @@ MEASURES = [
         "lag_at_commit",
         LONG,
         "records between the committed offset and the log end at the time of the newest commit, less what an open "
-        "transaction held back; from 0 to lag; null without samples of that time",
+        "transaction held back; from 0 to lag; null without samples close to that time",
     ),
     column(
         "lag_seconds", DOUBLE, "age of the next record to read; 0 at the end of the log; null when unknown"
@@ -55,7 +55,7 @@ MEASURES = [
     column(
         "lag_seconds_is_lower_bound",
         BOOL,
-        "true: the lag is older than the stored samples, so it is at least lag_seconds",
+        "true: the record is older than the stored samples, or came while none were taken: at least lag_seconds",
     ),
     column("arrival_rate", DOUBLE, "records/s appended, moving average"),
     column("drain_rate", DOUBLE, "records/s that the group commits, moving average"),

@@ -40,15 +40,16 @@ def lag_at_commit(
     log_end: Int64s,
     readable: Int64s,
     last_stable: Int64s,
+    most_gap_ms: int,
 ) -> Int64s:
     """Return the log end at the time of the commit less the committed offset, ``[P]`` records, 0 to the lag now.
 
     Records that a transaction held back until the last observation do not count: they were unreadable at the commit.
 
-    UNKNOWN where the lag is, where the time of the commit is, where no two samples bracket that time, and where the
-    group had committed more than there was even ``CLOCK_ERROR_MS`` later (the coordinator's clock is behind) or than
-    there is now (the log was cut, or its end is an old one). A lag of 0 needs no bracket: the log end has not been
-    further since.
+    UNKNOWN where the lag is, where the time of the commit is, where no two samples bracket that time closely enough,
+    and where the group had committed more than there was even ``CLOCK_ERROR_MS`` later (the coordinator's clock is
+    behind) or than there is now (the log was cut, or its end is an old one). A lag of 0 needs no bracket: the log end
+    has not been further since.
 
     Args:
         samples: The rings, this batch's log end included.
@@ -58,9 +59,10 @@ def lag_at_commit(
         log_end: Log end now, or UNKNOWN.
         readable: See `readable.readable_offset`.
         last_stable: Last stable offset now, or UNKNOWN.
+        most_gap_ms: See `log_end_at`.
     """
     now = lag(committed, log_start, log_end)
-    then = lag(committed, log_start, log_end_at(samples, commit_ms))
+    then = lag(committed, log_start, log_end_at(samples, commit_ms, most_gap_ms=most_gap_ms))
     measured = np.where((now != UNKNOWN) & (then != UNKNOWN), np.minimum(then, now), UNKNOWN)
     caught_up = np.flatnonzero(measured == 0)
     early = caught_up[
@@ -84,7 +86,7 @@ def _is_before_its_records(samples: Samples, committed: Int64s, commit_ms: Int64
     return is_before
 
 
-def log_end_at(samples: Samples, at_ms: Int64s) -> Int64s:
+def log_end_at(samples: Samples, at_ms: Int64s, *, most_gap_ms: int) -> Int64s:
     """Log end at a time, ``[P]``, on straight lines between the samples; UNKNOWN outside of them.
 
     Up to ``CLOCK_ERROR_MS`` behind the newest sample it is the end of that sample.
@@ -92,6 +94,8 @@ def log_end_at(samples: Samples, at_ms: Int64s) -> Int64s:
     Args:
         samples: P rings.
         at_ms: ``[P]``, ms since the epoch, or UNKNOWN.
+        most_gap_ms: Between samples that are further apart the log end is UNKNOWN, unless it stayed the same: the
+            driver was stopped or the leader silent, and a line says nothing of when the records came.
     """
     reached = _reached(samples, at_ms)
     last = samples.count - 1
@@ -101,7 +105,8 @@ def log_end_at(samples: Samples, at_ms: Int64s) -> Int64s:
     fraction = np.where(duration_ms > 0, (at_ms - first_ms) / np.maximum(duration_ms, 1), 0.0)
     rise = entry(samples.log_end, behind) - first_end
     is_late = at_ms - entry(samples.observed_at_ms, last) > CLOCK_ERROR_MS
-    known = (at_ms != UNKNOWN) & (samples.count > 0) & (reached > 0) & ~is_late
+    is_line = (duration_ms <= most_gap_ms) | (rise == 0)
+    known = (at_ms != UNKNOWN) & (samples.count > 0) & (reached > 0) & ~is_late & is_line
     return np.where(known, first_end + (np.minimum(fraction, 1.0) * rise).astype(np.int64), UNKNOWN)
 
 

@@ -19,6 +19,10 @@ from pipeline.tables.store import Store
 
 _BESIDE_LAGS = ("consumer_groups", "acks", "orders")
 """Latest tables that are folded from records, as `partition_lag` is."""
+_MOST_GAP_TRIGGERS = 5
+"""Some batches take longer than the trigger, and some answers are missing: that alone makes no figure uncertain."""
+_MOST_GAP_LEAST_MS = 30_000
+"""A trigger of a second or two is shorter than many batches."""
 
 
 def store_lag(batch: Settled, confirmed: Confirmed, topics: tuple[str, ...]) -> Stamp:
@@ -84,6 +88,7 @@ def _settings(batch: Settled, topics: tuple[str, ...]) -> LagSettings:
         batch_id=batch.stamp.batch_id,
         behind=batch.stamp.behind,
         half_life_ms=config.rates.half_life_s * 1000,
+        most_gap_ms=max(_MOST_GAP_TRIGGERS * config.trigger.interval_s * 1000, _MOST_GAP_LEAST_MS),
         allowed_lag=config.status.allowed_lag,
         history=HistoryPace(
             interval_ms=due_after_ms(config.history.interval_s, batch_interval_s=config.trigger.interval_s),

@@ -20,7 +20,8 @@ _FILLS = 6
 def maintain_tables(batch: Settled) -> None:
     """Go on with the present round of maintenance, or begin one every `tables.upkeep_every_batches`.
 
-    The batch is stored and published by now.
+    The batch is stored and published by now. `--once` works off the whole round: no batch is late because of it, and no
+    later one would go on with it.
     """
     driver, config = batch.driver, batch.services.config
     number, every = batch.stamp.batch_id + 1, config.tables.upkeep_every_batches
@@ -29,27 +30,31 @@ def maintain_tables(batch: Settled) -> None:
     elif number % max(1, every // _FILLS) == 0:
         driver.maintenance.begin_filling()
     driver.maintenance.work(
-        Kept(store=batch.services.store, keep_days=config.history.keep_days),
+        Kept(
+            store=batch.services.store,
+            keep_days=config.history.keep_days,
+            is_dated=not config.source.asks_groups,
+        ),
         at_ms=batch.stamp.at_ms,
         spare_s=_spare_s(batch),
+        is_whole=batch.services.is_once,
         begins=lambda doing: driver.monitor.does(f"maintain_tables ({doing})"),
     )
 
 
 def _is_clock_vouched_for(batch: Settled) -> bool:
-    """True if the newest commit, dated by a broker, is within a day of this host's clock.
+    """True if some group's last commit, dated by a broker, is within a day of this host's clock.
 
     A clock that is ahead by weeks would delete the whole history. Where no group has committed for a day, or nothing
-    says when it did, nothing expires.
+    says when it did, nothing expires. One commit with a date in the future takes nothing from what the others say.
+    Coordinators date no commits: see `Kept.is_dated`.
     """
     if batch.services.config.source.asks_groups:
-        # Coordinators do not say when a group has committed.
         return True
-    newest = pc.max(
-        batch.services.store.arrow("partition_lag", ["commit_timestamp"])["commit_timestamp"]
-    ).as_py()
-    if newest is not None and abs(clock.at(batch.stamp.at_ms) - newest) < _ONE_DAY:
+    store, now, committed = batch.services.store, clock.at(batch.stamp.at_ms), pc.field("commit_timestamp")
+    if store.count("partition_lag", (committed > now - _ONE_DAY) & (committed < now + _ONE_DAY)):
         return True
+    newest = pc.max(store.arrow("partition_lag", ["commit_timestamp"])["commit_timestamp"]).as_py()
     log.warning(
         "no old rows are deleted: no group has committed within a day of this host's clock",
         extra={"newest_commit": None if newest is None else f"{newest:%Y-%m-%d %H:%M:%SZ}"},

@@ -77,6 +77,9 @@ class Kept:
 
     store: Store
     keep_days: int
+    is_dated: bool = True
+    """Whether commits vouch for the clock of the batch. If not, a day goes only when `lag_history` has rows of more
+    than `keep_days` later ones, so that a clock that is weeks ahead does not delete the whole history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,15 @@ class Round:
         if _FILL not in self._left:
             self._left.append(_FILL)
 
-    def work(self, kept: Kept, *, at_ms: int, spare_s: float, begins: Callable[[str], None]) -> None:
+    def work(
+        self,
+        kept: Kept,
+        *,
+        at_ms: int,
+        spare_s: float,
+        begins: Callable[[str], None],
+        is_whole: bool = False,
+    ) -> None:
         """Run slices while there is time for them: two seconds at most, and not beyond the next batch.
 
         One slice of an overdue round always runs: tables without maintenance would fill the disk. A slice that
@@ -142,6 +153,7 @@ class Round:
             at_ms: Clock of the batch.
             spare_s: Until the next batch is due; 0 or less when it is already.
             begins: Called with each slice before it runs.
+            is_whole: Whether to run all slices, however long they take.
 
         Raises:
             Exception: The tables cannot be reached (`storage.trouble_of`).
@@ -151,7 +163,7 @@ class Round:
             one, spent_s = self._left[0], time.monotonic() - begun_s
             ends_s = spent_s + self._may_take_s(one)
             is_in_time = ends_s < spare_s and (is_first or ends_s <= _MOST_S)
-            if not is_in_time and not (is_first and self._is_overdue):
+            if not is_whole and not is_in_time and not (is_first and self._is_overdue):
                 return
             begins(str(one))
             self._do(one, kept, at_ms)
@@ -242,7 +254,9 @@ def _expire(kept: Kept, table: Table, now: datetime) -> int:
     What the history of groups says last of a group stays for as long as the group does, and its last plan for ever.
     """
     handle = kept.store.handle(table.name)
-    oldest = (now - timedelta(days=kept.keep_days)).date()
+    oldest = _first_kept_day(kept, now)
+    if oldest is None:
+        return 0
     if table.name in _LAST:
         _expire_but_last(handle, kept.store, table.name, oldest)
     else:
@@ -250,6 +264,19 @@ def _expire(kept: Kept, table: Table, now: datetime) -> int:
         column = "date" if _is_by_day(handle) else _TIME_COLUMN[table.name]
         handle.delete(f"{column} < {'DATE' if column == 'date' else 'TIMESTAMP'} '{oldest}'")
     return 0
+
+
+def _first_kept_day(kept: Kept, now: datetime) -> date | None:
+    """The day whose rows are the oldest to be kept; None if all are."""
+    oldest = (now - timedelta(days=kept.keep_days)).date()
+    if kept.is_dated:
+        return oldest
+    # It has rows of each day on which a driver ran: by their own days, tables with few rows would keep them for longer.
+    history = kept.store.handle("lag_history")
+    if not _is_by_day(history):
+        return oldest
+    days = sorted(set(pa.table(history.get_add_actions(flatten=True))["partition.date"].to_pylist()))
+    return min(oldest, days[-kept.keep_days - 1]) if len(days) > kept.keep_days else None
 
 
 def _compact(kept: Kept, table: Table, now: datetime) -> int:

@@ -7,7 +7,7 @@ says about these two.
 import numpy as np
 
 from assignor.model.arrays import Bools, Floats, Int64s
-from pipeline.config.model import RatesConfig
+from pipeline.config.model import RatesConfig, TriggerConfig
 from pipeline.lag.age import lag_age
 from pipeline.lag.commits.at_commit import lag_at_commit
 from pipeline.lag.commits.pace import CommitPace, commit_pace
@@ -22,6 +22,7 @@ from tests.support.job.measures import no_commits, no_samples
 
 START_MS = 1_700_000_000_000
 _HALF_LIFE_MS = RatesConfig().half_life_s * 1000
+_MOST_GAP_MS = 5 * TriggerConfig().interval_s * 1000
 _FIRST_END = 100_000_000
 _HISTORY_S = (43_200, 21_600, 10_800, 5_400, 2_700, 1_200, 600, 300, 120, 60)
 _WATCHED_FRAMES = 40
@@ -93,7 +94,12 @@ class Observer:
         )
         records = lag(self.committed, self.log_start, end)
         self.age_s = lag_age(
-            self._samples, committed=self.committed, log_start=self.log_start, lag=records, now_ms=now_ms
+            self._samples,
+            committed=self.committed,
+            log_start=self.log_start,
+            lag=records,
+            now_ms=now_ms,
+            most_gap_ms=_MOST_GAP_MS,
         ).seconds
 
     def _take_commits(self, read: Floats, made_ms: Int64s, *, is_known: Bools) -> None:
@@ -111,6 +117,7 @@ class Observer:
             log_end=self.log_end,
             readable=self.readable,
             last_stable=self.last_stable,
+            most_gap_ms=_MOST_GAP_MS,
         )
         self.lag_at_commit = np.where(is_new, seen, self.lag_at_commit)
         self._window = append_commit(

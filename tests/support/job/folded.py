@@ -20,6 +20,7 @@ LAGS = LagSettings(
     batch_id=7,
     behind=(),
     half_life_ms=60_000,
+    most_gap_ms=150_000,
     allowed_lag=0,
     history=HistoryPace(interval_ms=60_000, max_gap_ms=900_000),
 )

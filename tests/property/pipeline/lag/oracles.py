@@ -61,6 +61,16 @@ def passed_at(ring: Sequence[Sample], offset: int) -> tuple[Fraction, bool] | No
     return Fraction(at), False
 
 
+def unwatched(ring: Sequence[Sample], offset: int, now_ms: int) -> tuple[int, int] | None:
+    """The samples around ``offset``, if more than four fifths of the time since the first lie between them."""
+    before = [at for at, end in ring if end <= offset]
+    behind = [at for at, end in ring if end > offset]
+    until_ms = max([now_ms, *(at for at, _ in ring)])
+    if not before or not behind or 5 * (behind[0] - before[-1]) <= 4 * (until_ms - before[-1]):
+        return None
+    return before[-1], behind[0]
+
+
 def lag_at_commit(  # noqa: PLR0917 - a row of the table
     ring: Sequence[Sample],
     committed: int | None,
@@ -69,13 +79,14 @@ def lag_at_commit(  # noqa: PLR0917 - a row of the table
     end: int | None,
     readable: int | None,
     last_stable: int | None,
+    most_gap_ms: int,
 ) -> int | None:
     now = lag(committed, log_start, end)
     if now is None or committed is None or end is None or committed > end:
         return None
     if now == 0:
         return 0
-    end_then = None if commit_ms is None else _end_at(ring, commit_ms)
+    end_then = None if commit_ms is None else _end_at(ring, commit_ms, most_gap_ms)
     if commit_ms is None or end_then is None:
         return None
     surely_later = [end for at, end in ring if at > commit_ms + CLOCK_ERROR_MS]
@@ -87,12 +98,14 @@ def lag_at_commit(  # noqa: PLR0917 - a row of the table
     return None if then is None else min(then, now, lag(committed, log_start, could) or 0)
 
 
-def _end_at(ring: Sequence[Sample], at_ms: int) -> int | None:
+def _end_at(ring: Sequence[Sample], at_ms: int, most_gap_ms: int) -> int | None:
     """On the line between the neighbours; of the newest for what is a little later."""
     if not ring or at_ms < ring[0][0] or at_ms > ring[-1][0] + CLOCK_ERROR_MS:
         return None
     for (first_ms, first), (next_ms, following) in pairwise(ring):
         if first_ms <= at_ms < next_ms:
+            if next_ms - first_ms > most_gap_ms and following != first:
+                return None
             return first + int(Fraction(at_ms - first_ms, next_ms - first_ms) * (following - first))
     return ring[-1][1]
 
@@ -134,7 +147,9 @@ def is_stopped(window: Sequence[Commit], ring: Sequence[Sample], now_ms: int, al
     silent_since_ms = Fraction(times[-1])
     if passage is not None and not passage[1]:
         # Times are whole milliseconds.
-        silent_since_ms = max(silent_since_ms, Fraction(int(passage[0])))
+        gap = unwatched(ring, window[-1][0] + allowed_lag, now_ms)
+        began_ms = int(passage[0]) if gap is None else gap[1]
+        silent_since_ms = max(silent_since_ms, Fraction(began_ms))
     return now_ms - silent_since_ms > max(max(times) - min(times), MIN_SPAN_MS)
 
 

@@ -1,5 +1,7 @@
 """Lag at a commit of many partitions is that of each by the plain rule."""
 
+from itertools import accumulate
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -8,9 +10,12 @@ from tests.property.pipeline.lag import oracles
 from tests.support.job.measures import Sample, ints, plain, rings
 
 OFFSETS = st.none() | st.integers(0, 12)
-RINGS = st.lists(st.integers(0, 12), max_size=16).map(
-    lambda ends: [(2_000 * i, end) for i, end in enumerate(sorted(ends))]
+RINGS = st.lists(st.integers(0, 12), max_size=16).flatmap(
+    lambda ends: st.lists(st.sampled_from((2_000, 2_000, 9_000)), min_size=len(ends), max_size=len(ends)).map(
+        lambda gaps: list(zip(accumulate(gaps, initial=0), sorted(ends), strict=False))
+    )
 )
+MOST_GAP_MS = 5_000
 Row = tuple[list[Sample], int | None, int | None, int | None, int | None, int | None, int | None]
 
 
@@ -41,6 +46,7 @@ def test_lag_at_a_commit_is_that_of_the_plain_rule(rows: list[Row]) -> None:
         log_end=ints(log_end),
         readable=ints(readable),
         last_stable=ints(last_stable),
+        most_gap_ms=MOST_GAP_MS,
     )
 
-    assert plain(found) == [oracles.lag_at_commit(*row) for row in rows]
+    assert plain(found) == [oracles.lag_at_commit(*row, MOST_GAP_MS) for row in rows]

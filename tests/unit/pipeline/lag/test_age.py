@@ -6,6 +6,7 @@ from pipeline.lag.lag import lag
 from tests.support.job.measures import Sample, ints, rings
 
 RING = [(10_000, 100), (20_000, 100), (30_000, 200), (40_000, 400)]
+MOST_GAP_MS = 20_000
 
 
 def age(
@@ -17,7 +18,8 @@ def age(
     now_ms: int = 41_000,
 ) -> LagAge:
     offsets = {"committed": ints([committed]), "log_start": ints([log_start])}
-    return lag_age(rings(ring), **offsets, lag=lag(**offsets, log_end=ints([log_end])), now_ms=now_ms)
+    records = lag(**offsets, log_end=ints([log_end]))
+    return lag_age(rings(ring), **offsets, lag=records, now_ms=now_ms, most_gap_ms=MOST_GAP_MS)
 
 
 @pytest.mark.parametrize(
@@ -98,3 +100,40 @@ def test_offset_not_passed_by_the_newest_sample_counts_from_it() -> None:
     actual = age(RING, 450, 500)
 
     assert actual.seconds.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(("committed", "expected_s"), [(400, 1.0), (500, 1.0), (399, 3_601.05)])
+def test_record_that_came_while_nobody_asked_has_waited_since_the_next_sample_or_longer(
+    committed: int, expected_s: float
+) -> None:
+    back_ms = 40_000 + 3_600_000
+
+    actual = age([*RING, (back_ms, 600)], committed, 600, now_ms=back_ms + 1_000)
+
+    assert actual.seconds.tolist() == [expected_s]
+    assert actual.is_lower_bound.tolist() == [committed >= 400]
+    assert actual.most_seconds.tolist() == [3_601.0 if committed >= 400 else 3_611.0]
+
+
+def test_samples_of_two_triggers_have_a_line_between_them_however_new_they_are() -> None:
+    actual = age([*RING, (40_000 + MOST_GAP_MS, 600)], 500, 600, now_ms=60_000)
+
+    assert (actual.seconds.tolist(), actual.is_lower_bound.tolist()) == ([10.0], [False])
+
+
+def test_gap_that_thinning_may_have_left_has_a_line_across_it() -> None:
+    old = [(0, 100), (600_000, 200), (800_000, 300)]
+
+    actual = age(old, 150, 300, now_ms=800_000)
+
+    assert (actual.seconds.tolist(), actual.is_lower_bound.tolist()) == ([500.0], [False])
+
+
+def test_gap_counts_for_less_as_time_passes() -> None:
+    back_ms = 40_000 + 100_000
+    ring = [*RING, (back_ms, 600)]
+
+    then = [age(ring, 500, 600, now_ms=back_ms + after_s * 1_000) for after_s in (24, 25)]
+
+    assert [one.seconds.tolist() for one in then] == [[24.0], [75.0]]
+    assert [one.is_lower_bound.tolist() for one in then] == [[True], [False]]

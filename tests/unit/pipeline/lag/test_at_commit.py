@@ -11,6 +11,8 @@ from pipeline.lag.commits.pace import CommitPace, commit_pace
 from pipeline.lag.lag import UNKNOWN
 from tests.support.job.measures import no_commits, no_samples
 
+MOST_GAP_MS = 150_000
+
 
 def _array(*values: int) -> Int64s:
     return np.array(values, np.int64)
@@ -21,6 +23,10 @@ def _ring(*seen: tuple[int, int]) -> samples.Samples:
     for at_ms, end in seen:
         ring = samples.append(ring, _array(at_ms), _array(end))
     return ring
+
+
+def _end_at(ring: samples.Samples, at_ms: int) -> int:
+    return int(log_end_at(ring, _array(at_ms), most_gap_ms=MOST_GAP_MS)[0])
 
 
 def _at_commit(
@@ -40,6 +46,7 @@ def _at_commit(
         log_end=_array(end),
         readable=_array(readable),
         last_stable=_array(UNKNOWN),
+        most_gap_ms=MOST_GAP_MS,
     )
     return int(found[0])
 
@@ -124,8 +131,17 @@ def test_a_full_ring_serves_like_any_other() -> None:
 
 def test_the_log_end_of_a_time_is_on_the_line_between_its_neighbours() -> None:
     ring = _ring((10_000, 1_000), (30_000, 2_000), (40_000, 2_000))
-    ends = [int(log_end_at(ring, _array(at_ms))[0]) for at_ms in (10_000, 15_000, 30_000, 35_000, 40_000)]
+    ends = [_end_at(ring, at_ms) for at_ms in (10_000, 15_000, 30_000, 35_000, 40_000)]
     assert ends == [1_000, 1_250, 2_000, 2_000, 2_000]
+
+
+def test_no_line_says_where_the_log_end_was_while_nobody_asked_unless_it_stayed() -> None:
+    ring = _ring((0, 1_000), (MOST_GAP_MS + 1, 2_000), (3 * MOST_GAP_MS, 2_000))
+
+    assert [_end_at(ring, at_ms) for at_ms in (0, 20_000, MOST_GAP_MS + 1, 2 * MOST_GAP_MS)] == [
+        *(UNKNOWN, UNKNOWN, 2_000, 2_000)
+    ]
+    assert _at_commit(ring, committed=1_000, commit_ms=20_000, end=2_000) == UNKNOWN
 
 
 def test_pace_is_what_was_read_between_two_commits_that_are_far_enough_apart() -> None:

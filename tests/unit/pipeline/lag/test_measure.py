@@ -326,3 +326,24 @@ def test_records_that_were_deleted_unread_leave_no_time() -> None:
     rows = lags([COMMITTED], [KNOWN | {"log_start_offset": 70}])
 
     assert shown(rows, "status", "retention_seconds") == [("EXPIRED", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("most_gap_s", "expected"),
+    [(3599, (None, 0.0, True, None)), (3600, (9166, 3600.0, False, 0.0))],
+)
+def test_nothing_is_measured_on_a_line_across_a_time_in_which_nobody_asked(
+    most_gap_s: int, expected: tuple[object, ...]
+) -> None:
+    """A burst arrived just before the driver came back; until then the group had read everything."""
+    away_ms = 3_600_000
+    samples = [(NOW_MS - away_ms - 30_000, 1_000), (NOW_MS - away_ms, 1_000), (NOW_MS, 11_000)]
+    log = KNOWN | {"log_end_offset": 11_000, "observed_at": at(0), "samples": samples}
+    old = COMMITTED | {"committed_offset": 1_000, "recent_commits": [(1_000, NOW_MS - away_ms, 0)]}
+    again = NEW | {"committed_offset": 1_000, "commit_timestamp_ms": NOW_MS - 300_000}
+    settings = replace(LAGS, most_gap_ms=most_gap_s * 1_000, retention_ms={"t": 1_800_000})
+
+    found = lags([old], [log], batch=(again,), settings=settings)
+
+    names = ("lag_at_commit", "lag_seconds", "lag_seconds_is_lower_bound", "retention_seconds")
+    assert shown(found, *names) == [expected]

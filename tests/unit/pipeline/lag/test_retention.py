@@ -58,6 +58,20 @@ def test_record_that_may_be_older_says_nothing_unless_it_is_too_old_already() ->
     assert left(at_least=True, age_s=3600.0) == 0
 
 
+def test_record_that_came_while_nobody_asked_is_kept_for_what_its_greatest_age_leaves_or_for_an_unknown_time() -> (
+    None
+):
+    vague = LagAge(
+        seconds=np.array([20.0, 20.0, 3600.0]),
+        most_seconds=np.array([3000.0, 3600.0, 9000.0]),
+        is_lower_bound=np.ones(3, np.bool_),
+    )
+
+    found = seconds_left(vague, np.full(3, 3600.0), lag=ints([5, 5, 5]), is_expired=np.zeros(3, np.bool_))
+
+    np.testing.assert_array_equal(found, [600.0, np.nan, 0.0])
+
+
 def test_records_that_are_deleted_unread_leave_no_time_whatever_is_known_of_the_topic() -> None:
     assert left(is_expired=True, kept_s=None) == 0
     assert left(is_expired=True, lag=None) is None

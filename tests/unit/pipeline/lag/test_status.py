@@ -193,3 +193,13 @@ def test_partition_without_window_is_ok_for_lack_of_evidence() -> None:
 
 def test_names_are_the_words_for_the_codes() -> None:
     assert [STATUS_NAMES[status] for status in Status] == [status.name for status in Status]
+
+
+@pytest.mark.parametrize("away_s", [60, 300, 3600])
+def test_consumer_is_not_stopped_because_its_first_record_came_while_nobody_asked(away_s: int) -> None:
+    back_s = 500 + away_s
+    ring = [(400 * S, 5000), (500 * S, 5000), (back_s * S, 5001)]
+    idle = commits(ADVANCING, 0, 0, 0, 0, 0)[-2:]
+
+    assert status(idle, log_end=5001, now_s=back_s, ring=ring) == "OK"
+    assert status(idle, log_end=5001, now_s=back_s + 101, ring=ring) == "STOP"

@@ -19,6 +19,7 @@ from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from pipeline.tables.table_files import TableRows
 from pipeline.tables.upkeep.creation import create_tables
+from pipeline.tables.upkeep.maintenance import Kept, Round
 from tests.support.job import maintenance
 from tests.support.job.frames import NOW_MS, arrow, at
 
@@ -70,6 +71,51 @@ def test_rows_of_append_tables_go_when_they_are_older_than_is_kept(tmp_path: Pat
 
     assert [row["updated_at"] for row in store.rows("quarantine", ["updated_at"])] == [young]
     assert [row["updated_at"] for row in store.rows("lag_history", ["updated_at"])] == [young]
+
+
+@pytest.mark.parametrize("ahead_days", [0, 40])
+@pytest.mark.parametrize(("is_dated", "left"), [(True, {0: 3, 40: 0}), (False, {0: 3, 40: 3})])
+def test_clock_that_nothing_vouches_for_deletes_no_more_than_the_days_that_are_too_many(
+    tmp_path: Path, ahead_days: int, is_dated: bool, left: dict[int, int]
+) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = Store(str(tmp_path), term=1)
+    for number in range(5):
+        time_of = at(-86_400 * number)
+        stamp = Stamp(batch_id=number, at_ms=NOW_MS)
+        row = {"date": time_of.date(), "updated_at": time_of}
+        store.write("lag_history", arrow("lag_history", row), stamp)
+        record = {"offset": number, "kind": "x", "reason": "why", "updated_at": time_of}
+        store.write("quarantine", arrow("quarantine", record), stamp)
+    kept = Kept(store=Store(str(tmp_path), term=0), keep_days=2, is_dated=is_dated)
+    one = Round()
+    one.begin()
+
+    one.work(kept, at_ms=NOW_MS + ahead_days * 86_400_000, spare_s=0, begins=lambda _: None, is_whole=True)
+
+    assert store.count("lag_history") == store.count("quarantine") == left[ahead_days]
+
+
+def test_clock_that_nothing_vouches_for_keeps_a_history_that_is_not_full_yet(tmp_path: Path) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = Store(str(tmp_path), term=1)
+    store.write(
+        "lag_history",
+        arrow("lag_history", {"date": at(0).date(), "updated_at": at(0)}),
+        Stamp(batch_id=1, at_ms=NOW_MS),
+    )
+    one = Round()
+    one.begin()
+
+    one.work(
+        Kept(store=Store(str(tmp_path), term=0), keep_days=1, is_dated=False),
+        at_ms=NOW_MS + 40 * 86_400_000,
+        spare_s=0,
+        begins=lambda _: None,
+        is_whole=True,
+    )
+
+    assert store.count("lag_history") == 1
 
 
 def add_changes(root: Path, **changes: list[tuple[int, str]]) -> None:

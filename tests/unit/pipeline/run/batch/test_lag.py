@@ -1,6 +1,10 @@
-"""How many rows the groups of `partition_lag` are about, by which they are dealt out."""
+"""How many rows the groups of `partition_lag` are about, by which they are dealt out, and by what they are measured."""
 
-from pipeline.run.batch.lag import _assigned
+import pytest
+
+from pipeline.config.model import Config, TriggerConfig
+from pipeline.run.batch.lag import _assigned, _settings
+from tests.support.job.batches import batch_of, idle_driver
 from tests.support.job.frames import arrow, member
 
 GROUPS = arrow(
@@ -18,3 +22,10 @@ def test_claims_are_counted_by_group() -> None:
     assert _assigned(GROUPS).tolist() == [2, 0, 3]
     assert _assigned(GROUPS.slice(2)).tolist() == [3]
     assert _assigned(GROUPS.slice(3)).tolist() == []
+
+
+@pytest.mark.parametrize(("interval_s", "most_gap_s"), [(1, 30), (30, 150), (60, 300)])
+def test_samples_may_be_some_triggers_apart_whatever_the_trigger(interval_s: int, most_gap_s: int) -> None:
+    batch = batch_of(idle_driver(config=Config(trigger=TriggerConfig(interval_s=interval_s))))
+
+    assert _settings(batch, ()).most_gap_ms == 1000 * most_gap_s
