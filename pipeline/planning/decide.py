@@ -77,7 +77,9 @@ def deciding(
         # It was made for lag that is gone by the time the group is planned again.
         state = replace(state, waiting=None)
     halted = paused or facts.mistakable
-    if halted is not None and published is not None and published.is_valid(now_ms):
+    # One that the tables do not have may be another driver's.
+    is_ours = published is not None and bool(published.target_hash or not rules.dry_run)
+    if halted is not None and published is not None and is_ours and published.is_valid(now_ms):
         return _withdrawn(facts, rules, published, state, why=halted, now_ms=now_ms)
     try:
         require_plannable_group(facts, rules, on_its_way=is_on_its_way(facts, state.plan))
@@ -173,6 +175,8 @@ def _proposed(case: Case, state: GroupState, outlook: approval.Outlook) -> Decis
     if outlook.action is Action.WAIT or approved is None:
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
     verdict = Verdict(decided="publish", reason=order_reasons.approved(approved.by, approved.reason))
+    if is_way_back(state, case.group, target):
+        state = price.on_way_back(state, now_ms=case.now_ms)
     return _published(case, replace(state, waiting=None), target, verdict, approved_by=approved.by)
 
 
@@ -189,7 +193,7 @@ def _sent_back(case: Case, state: GroupState) -> Decision | None:
         waiting = approval.proposed(case, state.waiting, target, needs_calm=needs_calm)
         state = replace(state, waiting=waiting)
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
-    return _published(case, state, target, wanted_verdict(target))
+    return _published(case, price.on_way_back(state, now_ms=case.now_ms), target, wanted_verdict(target))
 
 
 def _on_its_way(case: Case, state: GroupState, action: Action, progress: PlanProgress | None) -> Decision:
@@ -352,8 +356,6 @@ def _published(
         after = on_resent(state, plan, published, case.seen, done=plan.done)
         return case.decision(after, target, verdict, sent=sent)
     if plan is not None:
-        if is_way_back(state, case.group, target):
-            state = price.on_way_back(state, now_ms=case.now_ms)
         plan = ended(plan, "superseded", reasons.replaced_by(sent.epoch), now_ms=case.now_ms)
         state = replace(state, plan=plan)
     after = on_published(state, published, case.seen, case.rules.guards) if target.moves else state

@@ -1,10 +1,43 @@
-"""Records that a lagging member reads from each partition, commit by commit: part of a group's state."""
+"""What a member shows of its speed, and reads from each partition while it is behind: part of a group's state."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 _MARK = 3
 """Entries of a mark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spell:
+    """Figures of a member while it held the same partitions."""
+
+    held: Mapping[str, str]
+    """Topic -> ranges of partition numbers."""
+    speeds: tuple[float, ...]
+    """The newest speeds, records/s, the last one last."""
+    at_ms: int
+    """When the last one was shown."""
+    held_ms: tuple[int, ...] = ()
+    """For how long it had held them at each speed; unknown for some where an older version has written the state."""
+
+    def warm(self, cold_ms: int) -> "Spell | None":
+        """Return the spell with the speeds that it showed after it had held them for so long; None if there are none.
+
+        Speeds of unknown time count.
+        """
+        if len(self.held_ms) != len(self.speeds):
+            return self
+        kept = [n for n, held_ms in enumerate(self.held_ms) if held_ms >= cold_ms]
+        if not kept:
+            return None
+        speeds = tuple(self.speeds[n] for n in kept)
+        return replace(self, speeds=speeds, held_ms=tuple(self.held_ms[n] for n in kept))
+
+    @property
+    def speed(self) -> float:
+        """The middle one; of two the larger, for what is too low does harm."""
+        return sorted(self.speeds)[len(self.speeds) // 2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

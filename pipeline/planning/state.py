@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from assignor.protocol.migration import Migration
-from pipeline.planning.readings import Readings
+from pipeline.planning.readings import Readings, Spell
 
 PlanStatus: TypeAlias = Literal["open", "applied", "partly", "refused", "superseded", "expired"]
 
@@ -21,25 +21,6 @@ Ranges: TypeAlias = Mapping[str, Mapping[str, str]]
 
 UNSEEN_MS = 600_000
 """After a longer pause between two decisions, the state in between is unknown."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spell:
-    """Figures of a member while it held the same partitions."""
-
-    held: Mapping[str, str]
-    """Topic -> ranges of partition numbers."""
-    speeds: tuple[float, ...]
-    """The newest speeds, records/s, the last one last."""
-    at_ms: int
-    """When the last one was shown."""
-    held_ms: int | None = None
-    """For how long it had held them by then; None where an older version has written the state."""
-
-    @property
-    def speed(self) -> float:
-        """The middle one; of two the larger, for what is too low does harm."""
-        return sorted(self.speeds)[len(self.speeds) // 2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,10 +327,13 @@ _NAMES = {
 
 
 def _rate(values: dict[str, Any]) -> MemberRate:
-    spells = tuple(
-        Spell(**_known(Spell, {**one, "speeds": tuple(one["speeds"])})) for one in values.get("spells", ())
-    )
+    spells = tuple(map(_spell, values.get("spells", ())))
     return MemberRate(**_known(MemberRate, values | {"spells": spells, "readings": _readings(values)}))
+
+
+def _spell(values: dict[str, Any]) -> Spell:
+    rows = {name: tuple(values[name]) for name in ("speeds", "held_ms") if name in values}
+    return Spell(**_known(Spell, values | rows))
 
 
 def _readings(values: dict[str, Any]) -> Readings | None:

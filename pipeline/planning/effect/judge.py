@@ -68,7 +68,7 @@ def _verdict(plan: PlanState, seen: Measured, *, now_ms: int) -> tuple[Effect, s
     if hurt is None and (benefit := _benefit(plan, seen, watched)):
         return benefit
     if plan.witnesses and not watched:
-        is_changed = all(one.is_excused for one in plan.witnesses)
+        is_changed = any(one.is_excused for one in plan.witnesses)
         return "cannot tell", reasons.ARRIVALS_CHANGED if is_changed else reasons.NOTHING_ARRIVES
     is_given_up = now_ms - plan.status_at_ms > _GIVEN_UP_MS
     return ("cannot tell", reasons.NO_EFFECT_SEEN) if is_given_up else None

@@ -38,13 +38,13 @@ def is_put_behind(one: Witness) -> bool:
 
 
 def is_net_loss(plan: PlanState) -> bool:
-    """Return whether the plan's members together lose more ground than before it, and than arrivals have grown.
+    """Return whether the plan's members together lose more ground than before it.
 
-    Where all members are nearly busy, what arrives besides is lost under any assignment.
+    What arrives at a member besides is no loss: where members are nearly busy, they lose that under any assignment.
     If the plan was needless and none lost ground before it, one member with a backlog that it does not drain is enough.
     """
     watched = [one for one in plan.witnesses if not one.is_excused]
     before = sum(one.losing for one in watched)
     is_stuck = any(one.kept_up and is_put_behind(one) for one in watched)
-    grown = max(sum(one.grown for one in watched), 0.0)
-    return (plan.is_needless and before == 0 and is_stuck) or sum(map(loss, watched)) > before + grown
+    lost = sum(max(loss(one) - one.grown, 0.0) for one in watched)
+    return (plan.is_needless and before == 0 and is_stuck) or lost > before

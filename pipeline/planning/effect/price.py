@@ -194,10 +194,13 @@ def passed_ms_of(state: GroupState, *, now_ms: int) -> int:
 def on_way_back(state: GroupState, *, now_ms: int) -> GroupState:
     """The state once partitions go back from plans: where moves are expensive, their cause did not last long enough.
 
-    It may have lasted as long as the plans had waited; the next one waits for twice as long.
+    It may have lasted as long as the plans had waited; the next one waits for twice as long. Further steps of the same
+    way back change nothing.
     """
     if not is_expensive(state, now_ms=now_ms):
         return state
+    if state.plan is not None and state.passed_at_ms == state.plan.published_at_ms:
+        return replace(state, passed_at_ms=now_ms)
     waited_ms = min(_wait_ms(state, now_ms=now_ms), _LONGEST_WAIT_MS)
     return replace(state, passed_ms=waited_ms, passed_at_ms=now_ms)
 

@@ -167,7 +167,7 @@ def sampled(one: Witness, seen: Measured, plan: PlanState, back: Int32s) -> Witn
         one,
         commits_ms=(*one.commits_ms, commit_ms)[-COMMITS:],
         lags=(*one.lags, round(lag))[-COMMITS:],
-        grown=arriving - one.arriving_then,
+        grown=max(arriving - one.arriving_then, 0.0),
     )
 
 

@@ -29,5 +29,5 @@ def other_plan_waits(approved_hash: str, waiting_hash: str) -> str:
 
 
 def trigger_ignored(at: str) -> str:
-    """The trigger was meant for another time, or one of two clocks is wrong."""
-    return f"trigger of {at} ignored: more than ten minutes from this host's clock"
+    """No plan could be made in its time, or one of two clocks is wrong."""
+    return f"trigger of {at} ignored: more than ten minutes from now by this host's clock; trigger again"

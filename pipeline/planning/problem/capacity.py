@@ -36,7 +36,8 @@ from assignor.model.group import LEAST_CAPACITY
 from assignor.protocol.ranges import format_ranges
 from pipeline.planning.facts import MemberFacts
 from pipeline.planning.problem.load import Load
-from pipeline.planning.state import MemberRate, Spell
+from pipeline.planning.readings import Spell
+from pipeline.planning.state import MemberRate
 
 _HEADROOM = 2.0
 """A member that never had a backlog, and keeps up with clearly more than others can, is believed to drain that many
@@ -161,9 +162,10 @@ def _spells(before: tuple[Spell, ...], load: Load, speed: float) -> tuple[Spell,
     held = {topic: format_ranges(numbers) for topic, numbers in sorted(load.held.items()) if numbers}
     last = before[-1] if before else None
     is_same = last is not None and load.shows_at_ms - last.at_ms < _SAME_SPELL_MS and last.held == held
-    speeds = (*(last.speeds if last is not None and is_same else ()), speed)[-_KEPT:]
+    former = last if last is not None and is_same else Spell(held=held, speeds=(), at_ms=0)
+    speeds = (*former.speeds, speed)[-_KEPT:]
+    held_ms = (*former.held_ms, load.shows_at_ms - load.given_ms)[-_KEPT:]
     kept = before[:-1] if is_same else before
-    held_ms = load.shows_at_ms - load.changed_ms
     return (*kept, Spell(held=held, speeds=speeds, at_ms=load.shows_at_ms, held_ms=held_ms))[-_MOST_SPELLS:]
 
 

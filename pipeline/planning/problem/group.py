@@ -84,7 +84,8 @@ def posed(
     _require_known(found.lag, partitions)
     behind, loads = found.backlog, dict(zip(names, found.loads, strict=True))
     warm = [
-        (one.member_id, known.changed_ms + cold_ms) for one, known in zip(facts.members, before, strict=True)
+        (one.member_id, known.given_ms + cold_ms if cold_ms else known.changed_ms)
+        for one, known in zip(facts.members, before, strict=True)
     ]
     rates = with_readings(learned(state.rates, loads, now_ms=now_ms), loads, held, partitions, warm)
     told = costs_told(state, {name: rates[name] for name in names}, topics.n_partitions, now_ms=now_ms)
@@ -136,6 +137,7 @@ def _before(
     return [
         Before(
             changed_ms=at_ms,
+            given_ms=max(at_ms, _given_ms(state, member.member_id)),
             is_settled=member.member_id not in unsettled,
             calm_s=math.nan if rate is None or rate.calm_s is None else rate.calm_s,
             committed_ms=rate.committed_ms if rate is not None else 0,
@@ -143,6 +145,12 @@ def _before(
         )
         for member, at_ms, rate in zip(facts.members, changed_ms, known, strict=True)
     ]
+
+
+def _given_ms(state: GroupState, member_id: str) -> int:
+    """When a plan gave the member partitions, while its taking them is watched; else 0."""
+    taker = state.takers.get(member_id)
+    return taker.since_ms if taker is not None else 0
 
 
 def _members(facts: GroupFacts, generation: int, beliefs: Sequence[Belief] | None) -> list[Member]:

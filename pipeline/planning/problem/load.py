@@ -51,8 +51,8 @@ class Load:
     """Its newest commit, by the coordinator's clock; 0 without one."""
     level_s: float = float("nan")
     """How far behind it was at its newest commits, seconds of arrivals; nan where unknown."""
-    changed_ms: int = 0
-    """See `Before.changed_ms`."""
+    given_ms: int = 0
+    """See `Before.given_ms`."""
     held: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """What it holds: topic -> partition numbers."""
 
@@ -72,6 +72,8 @@ class Before:
 
     changed_ms: int
     """When it has got other partitions last."""
+    given_ms: int = 0
+    """The same, or a later time when a plan that is being judged gave it some."""
     is_settled: bool
     """See `Load.is_settled`."""
     calm_s: float
@@ -123,7 +125,7 @@ def member_loads(
             stands_still=is_still,
             level_s=level_s,
             committed_ms=commit_ms,
-            changed_ms=one.changed_ms,
+            given_ms=one.given_ms,
             held=one.held,
         )
         for rate, records, one, shows, at_ms, is_still, level_s, commit_ms in zip(

@@ -14,7 +14,8 @@ from assignor.model.topics import Topics
 from pipeline.planning.problem.costs import LEAST_SPELLS, Shown, costs
 from pipeline.planning.problem.load import Load
 from pipeline.planning.progress import left_of
-from pipeline.planning.state import MemberRate, Spell
+from pipeline.planning.readings import Spell
+from pipeline.planning.state import MemberRate
 
 
 def record_costs(
@@ -49,10 +50,10 @@ def _learned(rates: Sequence[MemberRate], topics: Topics, arriving: Floats, cold
     if sum(len(rate.spells) for rate in rates) < LEAST_SPELLS or not any(rate.spells[1:] for rate in rates):
         return None
     shown = [
-        Shown(member=number, speed=spell.speed, share=share)
+        Shown(member=number, speed=warm.speed, share=share)
         for number, rate in enumerate(rates)
         for spell in rate.spells
-        if spell.held_ms is None or spell.held_ms >= cold_ms
+        if (warm := spell.warm(cold_ms)) is not None
         if (share := _share(spell, topics, arriving)) is not None
     ]
     found = costs(shown, topics.n_partitions)

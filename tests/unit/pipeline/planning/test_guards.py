@@ -320,7 +320,7 @@ def test_trigger_of_a_clock_far_from_this_one_is_ignored_with_the_reason_once(ah
     assert first.decided == "unchanged"
     assert (first.reason or "").startswith("held back by settle: ")
     assert (first.reason or "").endswith(
-        f"; trigger of {format_instant(at_ms)} ignored: more than ten minutes from this host's clock"
+        f"; trigger of {format_instant(at_ms)} ignored: more than ten minutes from now by this host's clock; trigger again"
     )
     assert all(one.decided == "unchanged" and "trigger" not in (one.reason or "") for one in later)
 

@@ -167,6 +167,15 @@ def test_ground_that_members_lose_because_more_arrives_is_no_fault_of_the_plan(
     assert effect(under_it(group, 300, 390, 480, 570)) == expected
 
 
+def test_more_arrivals_of_one_member_explain_no_loss_of_another() -> None:
+    """B loses 1.5 records/s of 16, and a, that is relieved, gets 2 more."""
+    group = applied()
+    assert group.arrival_rates is not None
+    group.arrival_rates[0] += 2
+
+    assert effect(under_it(group, 300, 390, 480, 570)) == "hurt"
+
+
 def test_plan_that_moves_what_nothing_arrives_in_cannot_be_judged_and_makes_no_pause_longer() -> None:
     group = Walk(held=BEFORE, lags=[900, 800, 10, 0], arrival_rates=[0.0] * 4, rules=GUARDED)
     group.apply(group.decide())

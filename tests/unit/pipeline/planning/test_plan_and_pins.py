@@ -66,6 +66,14 @@ def test_pin_withdraws_no_unknown_plan_that_is_over_or_that_a_dry_driver_finds(r
     assert not (group.decide().reason or "").startswith("withdrawn: ")
 
 
+def test_pause_of_a_dry_driver_withdraws_no_plan_that_others_published() -> None:
+    group = unknown(walk())
+    group.rules = replace(RULES, dry_run=True)
+    group.order(paused=True)
+
+    assert group.decide().decided == "abstain"
+
+
 def test_group_at_its_target_withdraws_a_plan_on_the_topic_that_the_tables_do_not_have() -> None:
     group = walk()
     group.apply(group.decide())

@@ -197,6 +197,14 @@ def test_each_time_that_partitions_go_back_the_next_plan_waits_twice_as_long() -
     assert waits(state, after_s=86_400) is None
 
 
+def test_way_back_in_several_steps_makes_the_next_plan_wait_twice_as_long_once() -> None:
+    state, times_ms = dear(cost_s=100), (NOW_MS, NOW_MS + 180_000, NOW_MS + 360_000)
+    for at_ms, before_ms in zip(times_ms, (NOW_MS - 600_000, *times_ms), strict=False):
+        state = price.on_way_back(replace(state, plan=plan(published_at_ms=before_ms)), now_ms=at_ms)
+
+    assert (state.passed_ms, state.passed_at_ms) == (800_000, times_ms[-1])
+
+
 @pytest.mark.parametrize("state", [FRESH, dear(cost_s=29.0)], ids=["unknown", "cheap"])
 def test_way_back_of_cheap_or_unknown_moves_makes_no_plan_wait(state: GroupState) -> None:
     assert price.on_way_back(state, now_ms=NOW_MS) == state

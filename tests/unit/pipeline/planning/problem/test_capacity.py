@@ -9,7 +9,8 @@ from assignor.model.group import LEAST_CAPACITY
 from pipeline.planning.facts import MemberFacts
 from pipeline.planning.problem.capacity import believed, identities, is_given_up, learned
 from pipeline.planning.problem.load import Load
-from pipeline.planning.state import FRESH, MemberRate, Spell
+from pipeline.planning.readings import Spell
+from pipeline.planning.state import FRESH, MemberRate
 from tests.support.planning.alone import to_problem
 from tests.support.planning.facts import NOW_MS, RULES, draining, group, partitions
 from tests.support.planning.plan_walk import Walk

@@ -8,7 +8,8 @@ import pytest
 from assignor.model.topics import Topics
 from pipeline.planning.problem.costs import Shown, costs
 from pipeline.planning.problem.work import expensive, record_costs
-from pipeline.planning.state import FRESH, MemberRate, Spell
+from pipeline.planning.readings import Spell
+from pipeline.planning.state import FRESH, MemberRate
 from tests.support.planning.alone import to_problem
 from tests.support.planning.facts import NOW_MS, RULES, committing, group
 
@@ -123,14 +124,25 @@ def rate(*spells: tuple[float, str]) -> MemberRate:
 RATES = [rate((444, "0-3"), (1000, "1-3")), rate((1000, "4-7"), (500, "0,4-7"))]
 
 
-@pytest.mark.parametrize(("held_s", "is_known"), [(None, True), (59, False), (60, True)])
+@pytest.mark.parametrize(
+    ("held_s", "is_known"), [((), True), ((59,), False), ((60,), True)], ids=["unknown", "cold", "warm"]
+)
 def test_speed_that_a_member_showed_with_cold_caches_tells_nothing_of_costs(
-    held_s: int | None, is_known: bool
+    held_s: tuple[int, ...], is_known: bool
 ) -> None:
-    held_ms = None if held_s is None else held_s * 1000
+    held_ms = tuple(one * 1000 for one in held_s)
     rates = [replace(one, spells=tuple(replace(own, held_ms=held_ms) for own in one.spells)) for one in RATES]
 
     assert (record_costs(rates, TOPICS, np.ones(N), {}, cold_ms=60_000) is not None) == is_known
+
+
+def test_speed_of_a_spell_that_began_cold_is_that_of_its_warm_part() -> None:
+    spell = Spell(held={}, speeds=(100.0, 100.0, 400.0), held_ms=(20_000, 50_000, 80_000), at_ms=0)
+
+    warm = spell.warm(60_000)
+
+    assert warm is not None
+    assert (warm.speed, spell.speed, spell.warm(90_000)) == (400, 100, None)
 
 
 def test_costs_are_learned_from_the_spells_of_members_and_named_by_partition() -> None:
