@@ -215,8 +215,11 @@ def _missed_deletions(key: PartitionKey, away_ms: int, limits: Limits) -> str | 
 def _within_limits(wanted: list[Span], limits: Limits) -> tuple[Span, ...]:
     control = [span for span in wanted if span.topic in limits.control_topics]
     others = [span for span in wanted if span.topic not in limits.control_topics]
-    # In equal shares: a backlog in one tenant's topic does not hold up the others'.
-    fewer = [*others, *(_first(span, _MOST_CONTROL_RECORDS // len(control) or 1) for span in control)]
+    fewer, left = others, _MOST_CONTROL_RECORDS
+    # The smallest first, each at most its share of what is left: a backlog in one tenant's topic holds up no other.
+    for n, span in enumerate(sorted(control, key=lambda span: span.end - span.start)):
+        fewer.append(_first(span, max(left // (len(control) - n), 1)))
+        left -= fewer[-1].end - fewer[-1].start
     return _shared_out(sorted(fewer, key=lambda span: span.key), limits.most_records)
 
 

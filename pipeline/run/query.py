@@ -158,7 +158,8 @@ class Runner:
     def _finished(self, done: Done, *, seconds: float, waited_s: float) -> None:
         batch, stamp, decided = done.batch, done.stamp, done.decisions
         is_read = not stamp.behind and not batch.is_replay
-        is_overdue = bool(stamp.behind) and self.driver.progress.readiness.is_overdue(stamp.at_ms)
+        is_unfinished = bool(stamp.behind) or batch.intake.left > 0
+        is_overdue = is_unfinished and self.driver.progress.readiness.is_overdue(stamp.at_ms)
         report = Report(
             stamp=stamp,
             seconds=seconds,
@@ -172,7 +173,7 @@ class Runner:
             unanswered=sum(isinstance(one, str) for one in batch.answers.values()) if batch.answers else None,
             offsets_left=_offsets_left(batch),
             is_settled=is_read or is_overdue,
-            is_complete=is_read and is_whole(batch),
+            is_complete=is_read and not batch.intake.left and is_whole(batch),
             is_overdue=is_overdue,
             records_left=batch.intake.left,
             has_read=batch.has_read,

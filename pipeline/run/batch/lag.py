@@ -82,13 +82,16 @@ def _assigned(groups: pa.Table) -> Int64s:
 
 
 def _settings(batch: Settled, topics: tuple[str, ...]) -> LagSettings:
-    config = batch.services.config
+    config, every_s = batch.services.config, batch.services.config.trigger.interval_s
+    if batch.services.is_once:
+        # From one run to the next.
+        every_s = max(every_s, config.plan.interval_s)
     return LagSettings(
         at_ms=batch.stamp.at_ms,
         batch_id=batch.stamp.batch_id,
         behind=batch.stamp.behind,
         half_life_ms=config.rates.half_life_s * 1000,
-        most_gap_ms=max(_MOST_GAP_TRIGGERS * config.trigger.interval_s * 1000, _MOST_GAP_LEAST_MS),
+        most_gap_ms=max(_MOST_GAP_TRIGGERS * every_s * 1000, _MOST_GAP_LEAST_MS),
         allowed_lag=config.status.allowed_lag,
         history=HistoryPace(
             interval_ms=due_after_ms(config.history.interval_s, batch_interval_s=config.trigger.interval_s),

@@ -140,7 +140,8 @@ def _is_plan_due(batch: Settled) -> bool:
     if batch.driver.memory.waiting:
         return False
     if services.is_once:
-        return not stamp.behind and not batch.is_replay
+        # Acks and orders are read in pieces, and no plan is made before the last one.
+        return not (stamp.behind or batch.intake.left or batch.is_replay)
     config = services.config
     interval_ms = clock.due_after_ms(config.plan.interval_s, batch_interval_s=config.trigger.interval_s)
     return batch.driver.memory.is_evaluation_due(stamp.at_ms, interval_ms=interval_ms, now_s=time.monotonic())

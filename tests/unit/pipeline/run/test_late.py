@@ -11,7 +11,7 @@ from pipeline.kafka.positions import Intake, Position, Span
 from pipeline.run import query as query_module
 from pipeline.run.batch.steps import Done
 from pipeline.run.driver import Driver
-from pipeline.run.query import RunBatch
+from pipeline.run.query import Report, RunBatch
 from pipeline.source.summary import Reached, Summary
 from tests.support.job.batches import batch_of, done, idle_driver, runner_of
 
@@ -61,6 +61,18 @@ def test_batch_in_time_or_one_of_many_that_catch_up_is_not_late(
     run_batch: RunBatch, interval_s: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert warned(caplog, run_batch, interval_s=interval_s) == []
+
+
+@pytest.mark.parametrize(("run_batch", "is_complete"), [(quick, True), (full, False)], ids=["all", "a piece"])
+def test_reading_is_complete_once_the_last_piece_of_each_topic_is_read(
+    run_batch: RunBatch, is_complete: bool
+) -> None:
+    reports: list[Report] = []
+    nothing: Any = None
+
+    runner_of(run_batch, on_batch=reports.append)(nothing, 0)
+
+    assert [one.is_complete for one in reports] == [is_complete]
 
 
 def test_batch_of_a_single_run_is_never_late(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.config.model import Config, TriggerConfig
+from pipeline.config.model import Config, PlanConfig, TriggerConfig
 from pipeline.run.batch.lag import _assigned, _settings
 from tests.support.job.batches import batch_of, idle_driver
 from tests.support.job.frames import arrow, member
@@ -27,5 +27,13 @@ def test_claims_are_counted_by_group() -> None:
 @pytest.mark.parametrize(("interval_s", "most_gap_s"), [(1, 30), (30, 150), (60, 300)])
 def test_samples_may_be_some_triggers_apart_whatever_the_trigger(interval_s: int, most_gap_s: int) -> None:
     batch = batch_of(idle_driver(config=Config(trigger=TriggerConfig(interval_s=interval_s))))
+
+    assert _settings(batch, ()).most_gap_ms == 1000 * most_gap_s
+
+
+@pytest.mark.parametrize(("is_once", "most_gap_s"), [(True, 4_500), (False, 150)])
+def test_samples_of_once_may_be_some_runs_apart(is_once: bool, most_gap_s: int) -> None:
+    """Runs are as far apart as `plan.interval_s` says."""
+    batch = batch_of(idle_driver(config=Config(plan=PlanConfig(interval_s=900)), is_once=is_once))
 
     assert _settings(batch, ()).most_gap_ms == 1000 * most_gap_s

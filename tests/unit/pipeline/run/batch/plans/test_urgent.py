@@ -9,6 +9,7 @@ import pytest
 
 from assignor.protocol.commands import Orders
 from pipeline.config.model import Config, PlanConfig
+from pipeline.kafka.positions import Intake
 from pipeline.planning.state import to_json
 from pipeline.run.batch.plans import evaluation
 from tests.support.job.batches import batch_of, idle_driver, stamp_of
@@ -55,6 +56,15 @@ def test_group_with_an_order_does_not_wait_until_everything_is_read(stamp: dict[
 
 def test_driver_that_runs_once_decides_about_all_groups_together() -> None:
     assert turns(is_once=True) == ()
+
+
+@pytest.mark.parametrize(("left", "is_due"), [(0, True), (1, False)])
+def test_driver_that_runs_once_plans_when_the_last_piece_of_acks_and_orders_is_read(
+    left: int, is_due: bool
+) -> None:
+    batch = batch_of(idle_driver(is_once=True), intake=Intake(left=left))
+
+    assert evaluation._is_plan_due(batch) == is_due
 
 
 def test_order_for_a_group_whose_state_is_incomplete_publishes_a_withdrawal_at_most() -> None:
