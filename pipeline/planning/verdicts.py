@@ -60,7 +60,9 @@ def _why_unchanged(case: Case, state: GroupState, target: Target) -> str | None:
     # Half of its life before a plan expires there is still time for the next one to be missed.
     is_young = published.valid_until_ms - case.now_ms > case.rules.valid_for_ms // 2
     has_news = state.plan is not None and state.plan.migration != case.rules.migration
-    if published.hashes == target.hashes and is_young and not has_news:
+    # Members of a KIP-848 group may lose an applied plan without a change of its hashes, which leave the epoch out.
+    is_applied = state.plan is not None and state.plan.status == "applied"
+    if published.hashes == target.hashes and is_young and not has_news and not is_applied:
         return reasons.still_current(published.epoch)
     return None
 
@@ -124,5 +126,5 @@ def _guard(case: Case, state: GroupState, target: Target) -> str | None:
 
 def is_out(case: Case, state: GroupState, target: Target) -> bool:
     """Return whether the newest plan on the control topic is the same, and members may still accept it."""
-    is_over = state.plan is not None and state.plan.status in {"refused", "partly", "expired"}
+    is_over = state.plan is not None and state.plan.status in {"refused", "partly", "expired", "applied"}
     return case.published is not None and case.published.hashes == target.hashes and not is_over

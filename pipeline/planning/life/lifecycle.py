@@ -67,9 +67,10 @@ class Event(Enum):
     MIGRATION_NEWS = auto()
     """Members must learn that migration to KIP-848 became possible, or is no longer possible."""
     IGNORED = auto()
-    """Some have accepted; a member that the plan needs has not answered while the group settled.
+    """Some have accepted, nothing has moved; a member that the plan needs has not answered while the group settled.
 
-    When it reads the plan at last, all of them would follow it, so an ended plan must not stay on the topic."""
+    When it reads the plan at last, all of them would follow it, so an ended plan must not stay on the topic. One that
+    is half made goes on to its end: withdrawn, it would leave the group between two assignments."""
     AGED = auto()
     """Half of its time is over, and publishing it again may give it more."""
     QUIET = auto()
@@ -221,7 +222,7 @@ def _events(plan: PlanState, sight: Sight, progress: PlanProgress) -> Iterator[t
     yield sight.is_reconciling, Event.RECONCILING
     yield _is_rebalanced(plan, sight, progress), Event.REBALANCED
     yield is_news, Event.MIGRATION_NEWS
-    yield is_open and bool(sight.silent), Event.IGNORED
+    yield is_open and bool(sight.silent) and plan.done == 0, Event.IGNORED
     yield _may_be_renewed(plan, sight, progress), Event.AGED
 
 

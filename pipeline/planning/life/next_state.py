@@ -190,6 +190,8 @@ def _begun_anew(state: GroupState, plan: PlanState, published: Publication, seen
         approved_by=published.approved_by or plan.approved_by,
         is_adopted=plan.is_adopted,
         is_dropped=plan.is_dropped,
+        # Right after a rebalance lag looks small: a plan that relieved a member then still does.
+        is_needless=plan.is_needless and anew.is_needless,
         takes_back=plan.takes_back,
     )
 

@@ -1,4 +1,7 @@
-"""An epoch of a KIP-848 group without a move is no rebalance for the judge, the price and the guards."""
+"""What the epoch of a KIP-848 group means to the planner, whose hashes leave it out.
+
+An epoch without a move is no rebalance for the judge, the price and the guards; after one with moves the guards hold.
+"""
 
 from dataclasses import replace
 
@@ -140,3 +143,52 @@ def test_confirmations_go_on_after_an_epoch_that_moves_nothing() -> None:
     walk.epoch = walk.target_epoch = 5
 
     assert (first.decided, walk.decide(after_s=60).decided) == ("unchanged", "publish")
+
+
+def fallen_back() -> BrokerWalk:
+    """A group that had applied its plan, and in which the broker has since restored the assignment of before."""
+    walk = BrokerWalk()
+    before = walk.held
+    state_of(walk)
+    walk.aim(before)
+    walk.arrive()
+    return walk
+
+
+@pytest.mark.parametrize("after_s", [60, 360], ids=["while it is young", "when half of its time is over"])
+def test_probation_holds_back_an_applied_plan_that_hurt_and_from_which_the_group_has_fallen_back(
+    after_s: int,
+) -> None:
+    walk = fallen_back()
+    assert walk.state.plan is not None
+    hurt = replace(walk.state.plan, effect="hurt", effect_why="", effect_at_ms=walk.now_ms, is_dropped=True)
+    walk.state = replace(walk.state, plan=hurt, probation_until_ms=walk.now_ms + 6_000_000)
+
+    decision = walk.decide(after_s=after_s)
+
+    assert decision.decided == "unchanged"
+    assert (decision.reason or "").startswith("held back by probation")
+
+
+@pytest.mark.parametrize(("pause_s", "decided"), [(600, "publish"), (601, "unchanged")])
+def test_applied_plan_that_the_group_has_lost_in_a_long_pause_comes_back_only_through_the_guards(
+    pause_s: int, decided: str
+) -> None:
+    walk = fallen_back()
+    walk.rules = replace(FOLLOWED, guards=replace(FOLLOWED.guards, confirmations=2))
+
+    assert walk.decide(after_s=pause_s).decided == decided
+
+
+def test_applied_plan_that_the_group_has_lost_is_approved_anew() -> None:
+    walk = BrokerWalk(rules=replace(FOLLOWED, needs_approval=True))
+    before = walk.held
+    walk.take(approve(walk, walk.decide()))
+    walk.arrive()
+    walk.decide(after_s=10)
+    assert walk.state.plan is not None
+    walk.state = replace(walk.state, plan=replace(walk.state.plan, is_dropped=True))
+    walk.aim(before)
+    walk.arrive()
+
+    assert walk.decide(after_s=360).decided == "awaiting_approval"

@@ -111,6 +111,19 @@ def test_plan_that_is_published_again_after_a_rebalance_is_judged_and_taken_back
     assert {(move.partition, move.to_member) for move in decision.moves} == {(1, "a"), (3, "b")}
 
 
+def test_plan_that_relieved_a_member_is_not_needless_when_it_comes_back_before_lag_has_grown_again() -> None:
+    """B catches up from its third commit on; of a needless plan two would be enough for *hurt*."""
+    group = applied()
+    under_it(group, 600, 400, 200, 10, of_a=100)
+    group.held, group.lags, group.generation = BEFORE, [40, 40, 0, 0], group.generation + 1
+    again = group.decide(after_s=60)
+    group.apply(again)
+    group.decide(after_s=60)
+
+    assert (again.decided, again.epoch, plan_of(group).is_needless) == ("publish", 2, False)
+    assert [effect(under_it(group, lag, of_a=0)) for lag in (250, 450, 200)] == [None] * 3
+
+
 def test_plan_that_is_published_again_after_a_rebalance_drains_what_is_there_then() -> None:
     group = applied()
     under_it(group, 40, of_a=10)

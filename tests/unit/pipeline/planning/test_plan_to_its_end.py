@@ -342,6 +342,26 @@ def test_plan_that_a_member_does_not_answer_is_withdrawn_before_it_answers_late(
     assert (late.decided, late.state.plan and late.state.plan.is_restored) == ("unchanged", False)
 
 
+def test_plan_that_is_half_made_and_published_again_waits_for_a_late_answer() -> None:
+    group = walk()
+    first = group.decide()
+    group.held = HALFWAY
+    again = group.decide(after_s=VALID_S / 2)
+    group.acks = (said("accepted", epoch=2),)
+
+    late = group.decide(after_s=60)
+    group.apply(first)
+    applied = group.decide(after_s=60).plan
+
+    assert (again.decided, again.epoch) == ("publish", 2)
+    assert (late.decided, late.reason) == (
+        "unchanged",
+        "plan epoch 2 is under way: 1 of 2 moves are made",
+    )
+    assert applied is not None
+    assert applied.status == "applied"
+
+
 def test_partition_between_two_members_is_waited_for_before_the_plan_is_published_again() -> None:
     group = walk()
     group.decide()
