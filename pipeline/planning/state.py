@@ -246,9 +246,10 @@ class GroupState:
     behind_seen_ms: int = 0
     """Newest decision that has looked at that."""
     passed_ms: int = 0
-    """Longest time for which a member stayed behind before it caught up without a plan."""
+    """Longest time for which a member stayed behind before it caught up without a plan, or for which the last plan that
+    was taken back had waited (`price.on_way_back`)."""
     passed_at_ms: int = 0
-    """When that one had caught up."""
+    """When that one had caught up, or the last partitions went back."""
     silent_since_ms: Mapping[str, int] = field(default_factory=dict)
     """Members that did not answer a plan that others accepted, and since when that is known."""
     triggered_at_ms: int = 0

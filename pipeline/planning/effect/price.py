@@ -42,7 +42,8 @@ _LEAST_SHARE = 0.05
 """A taker that was given less of what it holds is slow for another reason."""
 _MOST_S = _GIVEN_UP_MS / 1000
 """Nobody is watched for longer, so no price beyond is known."""
-_LONGEST_WAIT_MS = 6 * 3_600_000
+_LONGEST_PASSED_MS = 3_600_000
+"""Ways back let a plan wait for no more than twice this time: some day the cause is one that lasts."""
 _FORGOTTEN_MS = 86_400_000
 """Moves are tried again after a day: caches get other sizes."""
 
@@ -201,7 +202,7 @@ def on_way_back(state: GroupState, *, now_ms: int) -> GroupState:
         return state
     if state.plan is not None and state.passed_at_ms == state.plan.published_at_ms:
         return replace(state, passed_at_ms=now_ms)
-    waited_ms = min(_wait_ms(state, now_ms=now_ms), _LONGEST_WAIT_MS)
+    waited_ms = min(_wait_ms(state, now_ms=now_ms), _LONGEST_PASSED_MS)
     return replace(state, passed_ms=waited_ms, passed_at_ms=now_ms)
 
 

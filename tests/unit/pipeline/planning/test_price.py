@@ -185,15 +185,15 @@ def test_plan_waits_until_its_givers_are_behind_for_eight_times_what_moves_cost(
     assert waits(state, after_s=least_s) is None
 
 
-def test_each_time_that_partitions_go_back_the_next_plan_waits_twice_as_long() -> None:
+def test_each_time_that_partitions_go_back_the_next_plan_waits_twice_as_long_up_to_two_hours() -> None:
     state, waited = dear(cost_s=100), []
-    for _ in range(3):
+    for _ in range(5):
         state = price.on_way_back(state, now_ms=NOW_MS)
         waited.append(
             next(after_s for after_s in range(0, 10_000, 100) if waits(state, after_s=after_s) is None)
         )
 
-    assert waited == [1_600, 3_200, 6_400]
+    assert waited == [1_600, 3_200, 6_400, 7_200, 7_200]
     assert waits(state, after_s=86_400) is None
 
 
