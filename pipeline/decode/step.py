@@ -113,7 +113,8 @@ def _control_messages(
 ) -> Iterator[pa.RecordBatch]:
     good, bad = control_rows(batch, topics, wants_group)
     counts.update(row["row_kind"] for row in (*good, *bad))
-    yield from (rows_of(rows) for rows in (good, bad) if rows)
+    acks, orders = ([row for row in good if row["row_kind"] == kind] for kind in ("ack", "orders"))
+    yield from (rows_of(rows) for rows in (acks, orders, bad) if rows)
 
 
 def _count(kind: np.ndarray, columns: OffsetColumns, counts: Counter[str]) -> None:

@@ -86,24 +86,15 @@ class Decoded:
 
 
 def decoded_of(batches: Iterable[pa.RecordBatch]) -> Decoded:
-    """Return the rows of `decode.rows`; each batch is of one family, or of acks and others."""
+    """Return the rows of `decode.rows`; each batch is of one family."""
     found: list[list[pa.RecordBatch]] = [[] for _ in _SCHEMAS]
     for batch in batches:
         if batch.num_rows:
-            for family, rows in _by_family(batch):
-                found[family].append(rows.select(_SCHEMAS[family].names))
+            family = _family(batch["row_kind"][0].as_py())
+            found[family].append(batch.select(_SCHEMAS[family].names))
     return Decoded(
         tuple(pa.Table.from_batches(rows, schema) for rows, schema in zip(found, _SCHEMAS, strict=True))
     )
-
-
-def _by_family(batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
-    first, acks, others = _family(batch["row_kind"][0].as_py()), _family("ack"), len(_FAMILIES)
-    if first not in {acks, others}:
-        return [(first, batch)]
-    # Acknowledgements, orders and what is bad among them are decoded together.
-    is_ack = pc.equal(batch["row_kind"], "ack")
-    return [(acks, batch.filter(is_ack)), (others, batch.filter(pc.invert(is_ack)))]
 
 
 def newest_of(batches: Iterable[pa.RecordBatch]) -> Decoded:

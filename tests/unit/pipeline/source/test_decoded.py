@@ -57,18 +57,6 @@ def test_newest_acknowledgement_of_each_kind_and_id_of_a_group_stays_also_if_it_
     assert left.kind("orders").num_rows == 1
 
 
-@pytest.mark.parametrize("first", [0, 1], ids=["an order first", "an ack first"])
-def test_order_that_is_decoded_together_with_acknowledgements_is_kept(first: int) -> None:
-    order = {"row_kind": "orders", "position": 2, "orders": {"paused": True}}
-    rows = [ack(1), ack(9)]
-    rows.insert(2 * first, order)
-
-    found = newest_of(decoded_arrow(*rows).to_batches())
-
-    assert found.kind("ack")["position"].to_pylist() == [9]
-    assert [one["orders"]["paused"] for one in found.kind("orders").to_pylist()] == [True]
-
-
 def test_newest_record_of_each_type_of_a_group_stays() -> None:
     rows = decoded_rows(group(5), group(9), group(6, group_type="consumer"), group(1, group_id="h"))
 

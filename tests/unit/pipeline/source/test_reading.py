@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from assignor.protocol import commands
 from assignor.protocol.acks import Refused, encode, encode_key
+from assignor.protocol.commands import Orders
 from pipeline.decode.rows import ARROW
 from pipeline.kafka.positions import Span
 from pipeline.kafka.sources.groups import ask as groups_ask
@@ -92,6 +94,23 @@ def test_task_hands_on_the_newest_of_acknowledgements_with_one_key(monkeypatch: 
 
     assert [row["ack"]["epoch"] for row in found if row["row_kind"] == "ack"] == [3]
     assert [row["count"] for row in found if row["kind"] == "ack"] == [3]
+
+
+@pytest.mark.parametrize("is_order_first", [True, False], ids=["an order first", "an ack first"])
+def test_order_that_is_read_together_with_acknowledgements_is_handed_on(
+    monkeypatch: pytest.MonkeyPatch, is_order_first: bool
+) -> None:
+    ack = Refused(cluster="local", group="g", generation=1, member="m", at_ms=0, epoch=9, why="no")
+    order = Orders(cluster="local", group="g", paused=True, by="ann")
+    acks = raw((encode_key(ack), encode(ack)), topic="lagwise.acks", partition=0)
+    orders = raw((commands.encode_key(order), commands.encode(order)), topic="lagwise.commands", partition=0)
+    together = pa.concat_batches([orders, acks] if is_order_first else [acks, orders])
+    monkeypatch.setattr(reading, "consume", lambda _spans, _settings: iter([together]))
+
+    found = rows(Part(spans=(Span(topic="lagwise.acks", partition=0, start=0, end=1),)))
+
+    assert [row["ack"]["epoch"] for row in found if row["row_kind"] == "ack"] == [9]
+    assert [row["orders"]["paused"] for row in found if row["row_kind"] == "orders"] == [True]
 
 
 def test_task_hands_on_log_ends_and_the_listing() -> None:
