@@ -214,8 +214,8 @@ def _missed_deletions(key: PartitionKey, away_ms: int, limits: Limits) -> str | 
 
 def _within_limits(wanted: list[Span], limits: Limits) -> tuple[Span, ...]:
     control = [span for span in wanted if span.topic in limits.control_topics]
-    others = [span for span in wanted if span.topic not in limits.control_topics]
-    fewer, left = others, _MOST_CONTROL_RECORDS
+    fewer = [span for span in wanted if span.topic not in limits.control_topics]
+    left = _MOST_CONTROL_RECORDS
     # The smallest first, each at most its share of what is left: a backlog in one tenant's topic holds up no other.
     for n, span in enumerate(sorted(control, key=lambda span: span.end - span.start)):
         fewer.append(_first(span, max(left // (len(control) - n), 1)))

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from assignor.model.arrays import Bools, Floats, Int64s
 from pipeline.arrow_columns import bools, is_set
 from pipeline.lag import samples
-from pipeline.lag.age import lag_age
+from pipeline.lag.age import LagAge, lag_age
 from pipeline.lag.bounded_lists import emptied, entry, rows_of
 from pipeline.lag.columns import (
     differ,
@@ -62,10 +62,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     ring = samples.from_arrow(field(log, "samples"))
     compared = _within_log(batch, offsets)
     records = lag(committed, start, compared.log_end)
-    at_ms, most_gap_ms = settings.at_ms, settings.most_gap_ms
-    age = lag_age(
-        ring, committed=committed, log_start=start, lag=records, now_ms=at_ms, most_gap_ms=most_gap_ms
-    )
+    age = _age(ring, offsets, records, settings)
     topic_id = _commit_topic_id(batch)
     # What was read late came in at other times than it was committed, and offsets of another topic are other
     # offsets: no statement on speed, or on what the group did before.
@@ -85,12 +82,12 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         is_apart=is_apart,
         is_provisional=is_provisional,
         is_upgraded=is_upgraded,
-        most_gap_ms=most_gap_ms,
+        most_gap_ms=settings.most_gap_ms,
     )
     window = commit_window.append_commit(
         commit_window.without_raw_lag(before, is_upgraded),
         committed=committed,
-        commit_timestamp_ms=known_or(millis(batch["commit_timestamp"]), at_ms),
+        commit_timestamp_ms=known_or(millis(batch["commit_timestamp"]), settings.at_ms),
         lag=at_commit,
         is_new=bools(batch["has_new_commit"]),
     )
@@ -108,8 +105,19 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         "retention_seconds": from_floats(left_s),
     }
     columns |= _pace(window) | _trend(old, columns, is_apart, settings)
-    turn = history_turn(old, columns, settings.history, now_ms=at_ms)
+    turn = history_turn(old, columns, settings.history, now_ms=settings.at_ms)
     return columns | {"history_at": from_millis(turn.at_ms), "history_hash": from_int64s(turn.says)}
+
+
+def _age(ring: samples.Samples, offsets: Offsets, records: Int64s, settings: LagSettings) -> LagAge:
+    return lag_age(
+        ring,
+        committed=offsets.committed,
+        log_start=offsets.log_start,
+        lag=records,
+        now_ms=settings.at_ms,
+        most_gap_ms=settings.most_gap_ms,
+    )
 
 
 def _status(

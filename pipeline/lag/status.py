@@ -121,7 +121,7 @@ def _is_stopped(window: CommitWindow, samples: Samples, now_ms: int, allowed_lag
     last = window.count - 1
     lag_began = passage_of(samples, entry(window.committed_offset, last) + allowed_lag, now_ms=now_ms)
     # After a quiet hour the last commit is old; the consumer is late only from the first new record on.
-    # Of what came while nobody asked, it is only certain that it was there at the next sample.
+    # A record that came between distant samples was certainly there at the later one, and maybe no sooner.
     began_ms = np.where(lag_began.is_unwatched, lag_began.latest_ms, lag_began.at_ms)
     began_ms = np.where(lag_began.is_older, UNKNOWN, began_ms)
     silent_since_ms = np.maximum(entry(window.commit_timestamp_ms, last), began_ms)

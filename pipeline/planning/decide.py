@@ -77,8 +77,8 @@ def deciding(
         # It was made for lag that is gone by the time the group is planned again.
         state = replace(state, waiting=None)
     halted = paused or facts.mistakable
-    # One that the tables do not have may be another driver's.
-    is_ours = published is not None and bool(published.target_hash or not rules.dry_run)
+    # For a driver that publishes nothing, a plan that its tables do not have may be another driver's.
+    is_ours = published is not None and (published.is_known or not rules.dry_run)
     if halted is not None and published is not None and is_ours and published.is_valid(now_ms):
         return _withdrawn(facts, rules, published, state, why=halted, now_ms=now_ms)
     try:
@@ -141,7 +141,7 @@ def _by_its_life(case: Case, state: GroupState) -> Decision:
     try:
         return _acted(case, state, action, progress)
     except AssignorError as error:
-        # What this look has shown stays known, such as that the plan hurts, though nothing can be published.
+        # Nothing can be published, but this look may have shown that the plan hurts: keep its state.
         return _abstained(case.facts, case.rules, state, str(error))
 
 
@@ -279,7 +279,7 @@ def _permitted(case: Case, plan: PlanState, action: Action, progress: PlanProgre
 def _is_on_topic(case: Case, plan: PlanState) -> bool:
     published = case.published
     # A plan without a hash was decided, and never sent.
-    return published is not None and published.epoch == plan.epoch and bool(published.target_hash)
+    return published is not None and published.epoch == plan.epoch and published.is_known
 
 
 def _is_pinned(case: Case, progress: PlanProgress | None) -> bool:
@@ -293,7 +293,7 @@ def _is_pinned(case: Case, progress: PlanProgress | None) -> bool:
 def _may_move_pinned(case: Case) -> bool:
     """Return whether partitions are pinned, and the valid plan on the control topic is unknown, so may move them."""
     published = case.published
-    is_unknown = published is not None and published.is_valid(case.now_ms) and not published.target_hash
+    is_unknown = published is not None and published.is_valid(case.now_ms) and not published.is_known
     return is_unknown and not case.rules.dry_run and bool(case.pinned.any())
 
 

@@ -19,7 +19,7 @@ class PlanRecord(NamedTuple):
 
 
 class PlanInTopic(NamedTuple):
-    """What the control topic holds for a group."""
+    """Newest plan of a group on the control topic."""
 
     epoch: int = 0
     """Highest epoch; 0 for a group without records."""

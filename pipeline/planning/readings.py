@@ -1,4 +1,4 @@
-"""What a member shows of its speed, and reads from each partition while it is behind: part of a group's state."""
+"""Observed speeds of a member, and its reading rates by partition while it is behind: part of a group's state."""
 
 import math
 from collections.abc import Mapping

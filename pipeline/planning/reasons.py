@@ -25,6 +25,7 @@ NO_TOPICS = "no partitions: none of the subscribed topics exists; create them or
 
 AT_TARGET = "the group has its target assignment"
 DRY_RUN = "plan.dry_run is true, so the plan is not published; set it to false to publish plans"
+
 NOW_PINNED = "partitions that the plan moves are pinned now"
 MAY_MOVE_PINNED = "lagwise's tables do not have the plan, and it may move partitions that are pinned"
 OTHER_PLAN_PUBLISHED = "the control topic holds a different plan"
@@ -285,9 +286,11 @@ def guard_confirmations(count: int, wanted: int) -> str:
 
 def guard_migration(migration: Migration) -> str:
     """Members refuse plans while a broker may migrate their group."""
-    remedy = "allow DescribeConfigs on the cluster, or see which broker does not answer"
-    if migration == "possible":
-        remedy = f"set {POLICY}=disabled on every broker"
+    remedy = (
+        f"set {POLICY}=disabled on every broker"
+        if migration == "possible"
+        else "allow DescribeConfigs on the cluster, or see which broker does not answer"
+    )
     return f"migration: migration to KIP-848 is {migration}, and members refuse plans until it is disabled; {remedy}"
 
 
@@ -354,9 +357,10 @@ def costs_more(partitions: Sequence[tuple[str, float]]) -> str:
 
 def optimistic(members: Sequence[str], most: str) -> str:
     """The remark of a target that rests on the capacity, a rate in words, of members that have shown none."""
-    if len(members) == 1:
-        return f"{_names(members)} has not shown its limit: lagwise assumes at most {most}"
-    return f"{_names(members)} have not shown their limits: lagwise assumes at most {most} each"
+    shown, each = (
+        ("has not shown its limit", "") if len(members) == 1 else ("have not shown their limits", " each")
+    )
+    return f"{_names(members)} {shown}: lagwise assumes at most {most}{each}"
 
 
 def _names(members: Sequence[str]) -> str:

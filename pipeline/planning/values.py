@@ -24,6 +24,11 @@ class Published:
         return now_ms < self.valid_until_ms
 
     @property
+    def is_known(self) -> bool:
+        """Return whether the tables have the plan; of others only the epoch and the validity are known."""
+        return bool(self.target_hash)
+
+    @property
     def hashes(self) -> tuple[str, str]:
         """Return the hashes of target and base, equal for equal contents."""
         return self.target_hash, self.base_hash

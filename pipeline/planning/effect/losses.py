@@ -40,7 +40,7 @@ def is_put_behind(one: Witness) -> bool:
 def is_net_loss(plan: PlanState) -> bool:
     """Return whether the plan's members together lose more ground than before it.
 
-    What arrives at a member besides is no loss: where members are nearly busy, they lose that under any assignment.
+    Additional arrivals of a member are no loss: nearly busy members lose them under any assignment.
     If the plan was needless and none lost ground before it, one member with a backlog that it does not drain is enough.
     """
     watched = [one for one in plan.witnesses if not one.is_excused]

@@ -237,8 +237,6 @@ def why_waits(state: GroupState, case: Case, member: Int32s) -> str | None:
     givers = {group.member_ids[number] for number in np.unique(group.owner[moved]).tolist()}
     since_ms = min((at_ms for name, at_ms in state.behind_since_ms.items() if name in givers), default=now_ms)
     lasted_ms, least_ms = now_ms - since_ms, _wait_ms(state, now_ms=now_ms)
-    return (
-        reasons.guard_price(price_s_of(state, now_ms=now_ms), lasted_ms, least_ms)
-        if lasted_ms < least_ms
-        else None
-    )
+    if lasted_ms >= least_ms:
+        return None
+    return reasons.guard_price(price_s_of(state, now_ms=now_ms), lasted_ms, least_ms)

@@ -76,7 +76,7 @@ def _events(waiting: WaitingPlan, sight: WaitingSight) -> Iterator[tuple[bool, E
 
 
 def look_at(case: Case, state: GroupState, *, is_overtaken: bool) -> Outlook:
-    """What is to be done about the plan that waits, if there is one, about an approval, and about a missed trigger.
+    """Return what to do about the waiting plan, an approval, and a trigger that comes too late.
 
     Args:
         case: The group.
@@ -156,8 +156,7 @@ def with_answers(decision: Decision, outlook: Outlook) -> Decision:
     if outlook.missed_trigger_ms is None:
         return decision
     ignored = order_reasons.trigger_ignored(format_instant(outlook.missed_trigger_ms))
-    reason = "; ".join(text for text in (decision.reason, ignored) if text)
-    return replace(decision, verdict=replace(decision.verdict, reason=reason))
+    return _with_reasons(decision, decision.reason, ignored)
 
 
 def _with_refusal(decision: Decision, outlook: Outlook) -> Decision:
@@ -166,6 +165,10 @@ def _with_refusal(decision: Decision, outlook: Outlook) -> Decision:
     refused = order_reasons.approval_refused(outlook.approval.by, outlook.refusal)
     is_withdrawal = decision.sent is not None and decision.record is None
     texts = (decision.reason, refused) if is_withdrawal else (refused, decision.reason)
+    return _with_reasons(decision, *texts)
+
+
+def _with_reasons(decision: Decision, *texts: str | None) -> Decision:
     reason = "; ".join(text for text in texts if text)
     return replace(decision, verdict=Verdict(decided=decision.decided, reason=reason))
 

@@ -207,13 +207,7 @@ def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
         reread=tuple(sorted(intake.reread)),
         brokers=summary.brokers,
         beheaded=tuple(sorted(intake.beheaded)),
-        remarks=(
-            *_remarks(services, intake),
-            *(
-                f"no plan is made for groups that acknowledge on {one}: {why}"
-                for one, why in held_acks.items()
-            ),
-        ),
+        remarks=tuple(_remarks(services, intake, held_acks)),
         tick=chosen.offset.tick,
         distrusted=_distrusted(progress.stamp, intake, summary, _never_read(services, chosen)),
         followed=tuple(sorted(key for key, answer in answers.items() if isinstance(answer, End))),
@@ -227,13 +221,15 @@ def _of_offsets_topic(by_key: Mapping[PartitionKey, _Value]) -> dict[int, _Value
     return {number: value for (topic, number), value in by_key.items() if topic == OFFSETS_TOPIC}
 
 
-def _remarks(services: Services, read: Intake) -> Iterator[str]:
+def _remarks(services: Services, read: Intake, held_acks: Mapping[str, str]) -> Iterator[str]:
     if services.hidden is not None:
         yield (
             f'coordinators are asked because {services.hidden}; source.offsets = "auto" returns to the topic as soon '
             "as brokers report that it can be read"
         )
     yield from _impatient(services, read)
+    for topic, why in held_acks.items():
+        yield f"no plan is made for groups that acknowledge on {topic}: {why}"
 
 
 def _impatient(services: Services, read: Intake) -> Iterator[str]:

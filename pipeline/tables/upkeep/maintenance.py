@@ -78,8 +78,8 @@ class Kept:
     store: Store
     keep_days: int
     is_dated: bool = True
-    """Whether commits vouch for the clock of the batch. If not, a day goes only when `lag_history` has rows of more
-    than `keep_days` later ones, so that a clock that is weeks ahead does not delete the whole history."""
+    """True if commits vouch for the clock of the batch. Otherwise a day expires only once `lag_history` has rows of
+    more than `keep_days` later days: a clock that is weeks ahead cannot delete the whole history."""
 
 
 @dataclass(frozen=True, slots=True)
