@@ -1,4 +1,4 @@
-"""Tables in an S3 bucket, and a driver that is killed again and again: behind steps, and while the store answers it.
+"""Tables in an S3 bucket, or a container of Azure, and a driver that is killed again and again: behind steps, and while the store answers it.
 
 What the tables say in the end is compared with a run over the same topic, with tables in a folder, that nobody
 disturbed.
@@ -19,6 +19,7 @@ from tests.support.job.undisturbed import (
     assert_one_content_per_epoch,
     assert_same_state,
 )
+from tests.support.spark.azure_store import CONTAINER, azure_store
 from tests.support.spark.object_store import BUCKET, object_store
 from tests.support.spark.store_proxy import StoreProxy
 from tests.support.waiting import wait_until
@@ -58,23 +59,27 @@ def _killed_once_a_plan_is_out(drivers: KilledDrivers) -> int | None:
     )
 
 
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KilledDrivers]:
-    folder = tmp_path_factory.mktemp("killed")
+_STORES = {"s3": (object_store, f"s3://{BUCKET}/killed"), "azure": (azure_store, f"az://{CONTAINER}/killed")}
+
+
+@pytest.fixture(scope="module", params=_STORES)
+def killed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KilledDrivers]:
+    folder, (started, root) = tmp_path_factory.mktemp("killed"), _STORES[request.param]
     with (
-        object_store(tmp_path_factory.mktemp("store")) as store,
+        started(tmp_path_factory.mktemp("store")) as store,
         pytest.MonkeyPatch.context() as environment,
         StoreProxy(store.port) as proxy,
         small_broker() as broker,
     ):
-        for name, value in store.options.items():
+        for name, value in store.options_by(proxy.endpoint).items():
             environment.setenv(name, value)
         bootstrap = broker.bootstrap_servers
         create_offsets_topic(bootstrap)
-        environment.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
         drivers = KilledDrivers(
             bootstrap,
-            f"s3://{BUCKET}/killed",
+            root,
             folder / "calm",
             within_s=_DEADLINE_S,
             checkpoint=folder / "checkpoint",
@@ -96,15 +101,15 @@ def test_every_driver_was_killed_and_the_last_ones_ended(killed: KilledDrivers) 
     assert killed.last_statuses == (0, 0)
 
 
-def test_bucket_has_every_commit_every_member_and_every_order(killed: KilledDrivers) -> None:
+def test_store_has_every_commit_every_member_and_every_order(killed: KilledDrivers) -> None:
     assert_same_state(killed.root, killed.calm)
 
 
-def test_bucket_has_no_row_and_no_decision_twice(killed: KilledDrivers) -> None:
+def test_store_has_no_row_and_no_decision_twice(killed: KilledDrivers) -> None:
     assert_nothing_doubled(killed.root)
 
 
-def test_history_of_groups_in_the_bucket_ends_with_what_they_are(killed: KilledDrivers) -> None:
+def test_history_of_groups_in_the_store_ends_with_what_they_are(killed: KilledDrivers) -> None:
     assert_groups_are_told(killed.root)
 
 
