@@ -186,7 +186,8 @@ def _judged(group: GroupEvidence, decision: Row) -> Iterator[Finding]:
         yield figures.finding(
             "note",
             f"plan epoch {plan['epoch']} hurt: {why}",
-            "nothing: it is taken back once, as pins, pause and approval allow",
+            "nothing: it is taken back once, as pins, pause and approval allow, unless it returned partitions to "
+            "where they were before plans and moves are expensive",
         )
     elif plan is not None and effect == "helped":
         yield figures.finding("ok", f"plan epoch {plan['epoch']} helped: {why}")

@@ -89,11 +89,23 @@ def way_back(case: Case, state: GroupState) -> Assignment | None:
     if (case.group.readable() & (case.group.owner < 0)).any():
         return None
     stays, is_closed = fixed_now(case, state)
-    if plan.effect == "hurt" and state.rebalanced_at_ms <= plan.effect_at_ms:
+    is_undone = plan.effect == "hurt" and not _stays_at_home(case, state, plan)
+    if is_undone and state.rebalanced_at_ms <= plan.effect_at_ms:
         given_back = undone(case.group, plan, stays=stays, is_closed=is_closed)
         if given_back is not None:
             return given_back
     return _brought_home(case, state, plan, stays, is_closed) if _is_over(case, state, plan) else None
+
+
+def _stays_at_home(case: Case, state: GroupState, plan: PlanState) -> bool:
+    """Whether a way home that hurt stays: where moves are expensive, going back hurts as much again.
+
+    Without plans the group would be there, too; away from home it would wait for up to two hours for its next plan.
+    """
+    back = _home(state, case.group)
+    moved = former_members_of(case.group, plan.undo) >= 0
+    is_home = moved.any() and (former_members_of(case.group, plan.target) == back)[moved].all()
+    return bool(is_home) and price.is_expensive(state, now_ms=case.now_ms)
 
 
 def _is_over(case: Case, state: GroupState, plan: PlanState) -> bool:

@@ -8,6 +8,7 @@ is believed, and every belief is corrected by what the member shows after a plan
 * Without a backlog it is as fast as when it had one. That evidence ages: the belief moves towards optimism.
 * A member that never had a backlog is like a typical one, or up to twice as fast as the rate that it keeps up with, the
   more that rate exceeds what others were seen to drain at most.
+* What it drained while its caches may have been cold (`price`) is no limit once it keeps up.
 * A member that stands still shows nothing. After two minutes it is taken to drain nothing, until it reads again.
 * While one member alone has shown a limit, nothing tells whether it is slow or all are like it. What members that have
   shown none are believed to drain then doubles in each ten minutes after the first ten (doubling, as in online search
@@ -167,6 +168,23 @@ def _spells(before: tuple[Spell, ...], load: Load, speed: float) -> tuple[Spell,
     held_ms = (*former.held_ms, load.shows_at_ms - load.given_ms)[-_KEPT:]
     kept = before[:-1] if is_same else before
     return (*kept, Spell(held=held, speeds=speeds, at_ms=load.shows_at_ms, held_ms=held_ms))[-_MOST_SPELLS:]
+
+
+def as_limit(rate: MemberRate, load: Load, *, cold_ms: int) -> MemberRate:
+    """Return the rate with what the member has shown with warm caches alone, unless it is behind now.
+
+    Args:
+        rate: As `learned` returns it.
+        load: The member now.
+        cold_ms: How long a member may read slowly after it got partitions (`price.cold_ms`).
+    """
+    if not cold_ms or load.is_backlogged or rate.shown is None:
+        return rate
+    for spell in reversed(rate.spells):
+        warm = spell.warm(cold_ms)
+        if warm is not None:
+            return replace(rate, shown=warm.speed, shown_at_ms=spell.at_ms)
+    return replace(rate, shown=None, shown_at_ms=0)
 
 
 def is_given_up(rate: MemberRate, *, now_ms: int) -> bool:

@@ -16,7 +16,14 @@ from assignor.protocol.ranges import parse_ranges
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning import reasons
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
-from pipeline.planning.problem.capacity import Belief, believed, identities, is_given_up, learned
+from pipeline.planning.problem.capacity import (
+    Belief,
+    as_limit,
+    believed,
+    identities,
+    is_given_up,
+    learned,
+)
 from pipeline.planning.problem.evidence import Evidence, EvidenceAsked
 from pipeline.planning.problem.load import Before, Load
 from pipeline.planning.problem.reading import costs_told, with_readings
@@ -59,7 +66,7 @@ def posed(
         rules: See `decide.deciding`.
         state: See `decide.deciding`.
         cold_ms: How long a member may read slowly with cold caches after it got partitions (`price.cold_ms`): what it
-            reads in that time shows nobody's cost.
+            reads in that time shows nobody's cost, and no limit of a member that keeps up.
         now_ms: Time of the decision.
 
     Yields:
@@ -91,11 +98,12 @@ def posed(
     told = costs_told(state, {name: rates[name] for name in names}, topics.n_partitions, now_ms=now_ms)
     arriving = np.fmax(partitions.arrival_rate, 0.0)
     cost = record_costs([rates[name] for name in names], topics, arriving, told, cold_ms=cold_ms)
+    limits = {name: as_limit(rates[name], loads[name], cold_ms=cold_ms) for name in names}
     behind_ms = max((now_ms - at_ms for at_ms in state.behind_since.values()), default=0)
     if cost is None:
-        beliefs = believed(rates, loads, now_ms=now_ms, behind_ms=behind_ms)
+        beliefs = believed(limits, loads, now_ms=now_ms, behind_ms=behind_ms)
     else:
-        shown = {name: shown_in_work(rates[name], topics, arriving, cost) for name in names}
+        shown = {name: shown_in_work(limits[name], topics, arriving, cost) for name in names}
         worked = in_work(loads, held, np.fmax(partitions.drain_rate, 0.0) * cost, behind * cost)
         beliefs = believed(shown, worked, now_ms=now_ms, behind_ms=behind_ms)
     weight: float | Floats = 1.0 if cost is None else cost

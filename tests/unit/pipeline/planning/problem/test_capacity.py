@@ -7,7 +7,7 @@ import pytest
 
 from assignor.model.group import LEAST_CAPACITY
 from pipeline.planning.facts import MemberFacts
-from pipeline.planning.problem.capacity import believed, identities, is_given_up, learned
+from pipeline.planning.problem.capacity import as_limit, believed, identities, is_given_up, learned
 from pipeline.planning.problem.load import Load
 from pipeline.planning.readings import Spell
 from pipeline.planning.state import FRESH, MemberRate
@@ -331,3 +331,36 @@ def test_member_is_as_fast_as_it_drains_now_until_its_averages_have_settled() ->
     )
 
     assert [capacities(known, loads) for loads in (unsettled, settled)] == [[12], [10]]
+
+
+def spell(speed: float, *, held_s: int, at_s: int) -> Spell:
+    return Spell(held={}, speeds=(speed,), at_ms=NOW_MS + at_s * 1000, held_ms=(held_s * 1000,))
+
+
+@pytest.mark.parametrize(
+    ("spells", "expected"),
+    [
+        ((spell(900, held_s=900, at_s=-600), spell(300, held_s=60, at_s=-60)), 900),
+        ((spell(300, held_s=60, at_s=-60),), None),
+        ((spell(300, held_s=180, at_s=-60),), 300),
+    ],
+    ids=["warm before", "never warm", "warm now"],
+)
+def test_speed_with_cold_caches_is_no_limit_of_a_member_that_keeps_up(
+    spells: tuple[Spell, ...], expected: float | None
+) -> None:
+    rate = MemberRate(rate=200, shown=300, shown_at_ms=NOW_MS, spells=spells, seen_at_ms=NOW_MS)
+
+    assert as_limit(rate, Load(rate=200, lag=0), cold_ms=180_000).shown == expected
+
+
+def test_speed_with_cold_caches_is_the_limit_of_a_member_that_is_behind() -> None:
+    slow = MemberRate(rate=300, shown=300, spells=(spell(300, held_s=60, at_s=0),), seen_at_ms=NOW_MS)
+
+    assert as_limit(slow, behind(300, 9_000), cold_ms=180_000) == slow
+
+
+def test_speed_counts_as_the_limit_where_moves_are_cheap() -> None:
+    slow = MemberRate(rate=300, shown=300, spells=(spell(300, held_s=60, at_s=0),), seen_at_ms=NOW_MS)
+
+    assert as_limit(slow, Load(rate=200, lag=0), cold_ms=0) == slow
