@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from assignor.protocol.kafka.offsets import (
     decode_offset_commit_key,
@@ -49,7 +49,7 @@ def commits_of(bootstrap: str, group: str) -> list[Commit]:
     # All of a group is in one of them.
     places = [TopicPartition(OFFSETS_TOPIC, number, 0) for number in range(OFFSETS_PARTITIONS)]
     try:
-        left = {place.partition: reader.get_watermark_offsets(place, timeout=10)[1] for place in places}
+        left = {place.partition: _log_end(reader, place) for place in places}
         reader.assign(places)
         while any(left.values()):
             for message in reader.consume(100, 0.5):
@@ -60,6 +60,22 @@ def commits_of(bootstrap: str, group: str) -> list[Commit]:
     finally:
         reader.close()
     return commits
+
+
+def _log_end(reader: Consumer, place: TopicPartition) -> int:
+    """The log end offset, once a broker that was started again leads the partition."""
+    found = list[int]()
+
+    def is_known() -> bool:
+        try:
+            found.append(int(reader.get_watermark_offsets(place, timeout=10)[1]))
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+                raise
+        return bool(found)
+
+    wait_until(is_known, what=f"the log end of {place.topic}-{place.partition}")
+    return found[0]
 
 
 def _commit(key: bytes | None, value: bytes | None, group: str) -> list[Commit]:
