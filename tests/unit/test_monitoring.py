@@ -59,6 +59,17 @@ def test_alert_says_what_is_wrong_and_where_to_read_on(alert: Alert) -> None:
     assert anchor in anchors(_ROOT / page)
 
 
+@pytest.mark.parametrize("alert", alerts(), ids=lambda one: one.name)
+def test_command_of_an_alert_quotes_the_name_of_the_group(alert: Alert) -> None:
+    """A group's name may be a command for the shell of who pastes it, or look like an option."""
+    commands = re.findall(r"`([^`]*\$labels\.[^`]*)`", alert.annotations["description"])
+
+    for command in commands:
+        name = re.search(r"""(-- |--group=)'\{\{ reReplaceAll "'" "'\\\\''" \$labels\.group \}\}'""", command)
+        assert name
+        assert "$labels" not in command.replace(name[0], "")
+
+
 def test_every_alert_is_tested_both_ways_and_documented() -> None:
     names = {alert.name for alert in alerts()}
     documented = set(re.findall(r"^\| `(\w+)` \|", _PAGE, re.MULTILINE))
