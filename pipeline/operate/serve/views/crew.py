@@ -70,8 +70,11 @@ class Members:
         """Return the owners' arrivals divided by their observed capacity.
 
         None unless all are observed, and while an idle member could take partitions: what it would drain is not in the
-        figures of the owners, so they do not show that no assignment helps.
+        figures of the owners, so they do not show that no assignment helps. None, too, while some partitions have no
+        rows: what arrives there is missing, while the owners' capacity serves them as well.
         """
+        if any(one.has_unseen for one in self.by_group.get(group_id) or ()):
+            return None
         owners = self.owned.get(group_id, {})
         if self.idle(group_id) and any(one.partitions > 1 for one in owners.values()):
             return None
