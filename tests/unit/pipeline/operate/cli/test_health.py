@@ -4,8 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from pipeline import clock
+from pipeline.operate.cli.app import app
 from pipeline.tables.owner.beat_file import FILE_NAME
 from pipeline.tables.owner.driver_report import DriverReport
 from pipeline.tables.owner.heartbeat import Heartbeat
@@ -65,6 +67,19 @@ def test_stream_that_waits_for_kafka_is_status_1_and_lives(world: World) -> None
 
     assert told(world) == (1, "warning: Kafka is unavailable: no answer")
     assert told(world, "--live")[0] == 0
+
+
+def test_driver_that_has_waited_for_kafka_since_its_start_is_unseen_so_the_help_names_another_probe(
+    world: World,
+) -> None:
+    """It owns no tables yet, so it writes no heartbeat."""
+    world.replace("partition_lag")
+    assert told(world, "--live")[0] == 2
+
+    said = " ".join(CliRunner().invoke(app, ["health", "--help"], env={"COLUMNS": "300"}).stdout.split())
+
+    assert "Not for liveness probes." in said
+    assert "a liveness probe needs /healthz of the driver's port" in said
 
 
 def test_clock_that_somebody_has_to_set_is_status_2_and_the_driver_lives(world: World) -> None:
