@@ -118,6 +118,18 @@ def test_driver_that_is_silent_for_three_triggers_is_status_2(
     assert line.startswith("critical: driver host/7/1 has sent no heartbeat for 15 s (limit 15 s)")
 
 
+@pytest.mark.parametrize("arguments", [(), ("--live",)])
+def test_driver_whose_clock_is_ahead_is_status_3(world: World, arguments: tuple[str, ...]) -> None:
+    stream(world)
+    file = world.root / FILE_NAME
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"at_ms": NOW_MS + 300_000}))
+
+    status, line = told(world, *arguments)
+
+    assert status == 3
+    assert line.startswith("unknown: the heartbeat of driver host/7/1 is 300 s ahead of this machine's clock")
+
+
 def test_driver_that_was_stopped_is_status_2(world: World) -> None:
     stream(world)
     with Heartbeat(str(world.root), {}) as own:
