@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from pipeline.config.advice import ALERTS_OLD_S
 from tests.support.operate.exposed import TARGET, Exposed, exposed
 from tests.support.operate.monitoring import HOME, Alert, alerts, used, with_tests
 from tests.unit.test_docs import anchors
@@ -87,6 +88,16 @@ def test_alerts_on_figures_of_groups_rest_on_fresh_tables_of_the_same_cluster() 
     }
 
     assert {name for name in stale if name.startswith("ConsumerGroup")} == set()
+
+
+def test_config_check_warns_of_triggers_by_the_age_that_the_alerts_take_for_old() -> None:
+    ages = {
+        age
+        for alert in alerts()
+        for age in re.findall(r"lagwise_tables_age_seconds (?:<=|>) (\d+)", alert.expr)
+    }
+
+    assert ages == {str(ALERTS_OLD_S)}
 
 
 def test_no_alert_and_no_silence_takes_two_clusters_for_one() -> None:
