@@ -20,7 +20,10 @@ _LEAST_S = 15.0
 """Three beats; with shorter triggers, a machine that is busy for a moment would count as dead."""
 _AHEAD = "ahead of this machine's clock"
 _COMPARE = "compare the clocks of this machine and of the driver's host"
-_NOT_YET_OWNER = "; one that runs already waits for Kafka: see its log"
+_NOT_YET_OWNER = (
+    "one that has just started owns them in some seconds, or waits for Kafka: see its log; otherwise start one with "
+    "`lagwise run`"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,15 +130,12 @@ def late_after_s(interval_s: float) -> float:
 def _why_dead(sight: Sight, now_ms: int) -> str | None:
     beat = sight.beat
     if beat is None:
-        return (
-            "no driver owns the tables: there is no _owner.json in their folder; "
-            f"start one with `lagwise run`{_NOT_YET_OWNER}"
-        )
+        return f"no driver owns the tables: there is no _owner.json in their folder; {_NOT_YET_OWNER}"
     age_s, limit_s = _age_s(beat.at_ms, now_ms), late_after_s(sight.trigger_s)
     if beat.is_stopped:
         return (
             f"driver {beat.owner} was stopped {max(age_s, 0):.0f} s ago, and no other owns the tables yet; "
-            f"start one with `lagwise run`{_NOT_YET_OWNER}"
+            f"{_NOT_YET_OWNER}"
         )
     if age_s > limit_s:
         return (

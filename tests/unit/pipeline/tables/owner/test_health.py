@@ -91,7 +91,10 @@ def test_nobody_at_the_tables_is_critical() -> None:
 
     assert health.state == "critical"
     assert "no driver owns the tables" in health.reasons[0]
-    assert health.reasons[0].endswith("; one that runs already waits for Kafka: see its log")
+    assert health.reasons[0].endswith(
+        "; one that has just started owns them in some seconds, or waits for Kafka: see its log; otherwise start one "
+        "with `lagwise run`"
+    )
 
 
 def test_clock_that_somebody_has_to_set_is_critical_and_restarts_nothing() -> None:
