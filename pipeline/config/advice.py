@@ -10,6 +10,9 @@ from pipeline.config.places import is_folder_of_host
 from pipeline.config.secret_values import is_plain_secret
 from pipeline.config.values import mechanism
 
+ALERTS_OLD_S = 300
+"""Age from which the rules of `deploy/monitoring/alerts.yaml` take the tables for old."""
+
 _KIND_OF_CATALOG = "spark.sql.catalogImplementation"
 
 
@@ -87,6 +90,12 @@ def _serving(config: Config) -> Iterator[str]:
 
 def _timing(config: Config) -> Iterator[str]:
     trigger, plan = config.trigger.interval_s, config.plan
+    if trigger >= ALERTS_OLD_S:
+        yield (
+            f"trigger.interval_s: {trigger} lets the tables become older than {ALERTS_OLD_S} s, from which alerts.yaml "
+            "takes them for old: its alerts on groups hardly ever fire, and LagwiseTablesOld does again and again; "
+            f"choose less than {ALERTS_OLD_S}, or raise that age in the rules"
+        )
     if plan.max_staleness_s < 2 * trigger:
         yield (
             f"plan.max_staleness_s: {plan.max_staleness_s} is less than two triggers ({2 * trigger}), so one "

@@ -44,8 +44,7 @@ def find_java() -> Path:
         )
     if not OLDEST <= version <= NEWEST:
         raise MissingDependencyError(
-            f"{program} is Java {version}, and lagwise needs 17 or 21: {install_line()}"
-            + (" (and point JAVA_HOME to it)" if where != "PATH" else "")
+            f"{program} is Java {version}, and lagwise needs 17 or 21: {install_line()} (and point JAVA_HOME to it)"
         )
     return program
 

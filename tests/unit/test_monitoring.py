@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from pipeline.config.advice import ALERTS_OLD_S
 from tests.support.operate.exposed import TARGET, Exposed, exposed
 from tests.support.operate.monitoring import HOME, Alert, alerts, used, with_tests
 from tests.unit.test_docs import anchors
@@ -59,6 +60,17 @@ def test_alert_says_what_is_wrong_and_where_to_read_on(alert: Alert) -> None:
     assert anchor in anchors(_ROOT / page)
 
 
+@pytest.mark.parametrize("alert", alerts(), ids=lambda one: one.name)
+def test_command_of_an_alert_quotes_the_name_of_the_group(alert: Alert) -> None:
+    """A group's name may be a command for the shell of who pastes it, or look like an option."""
+    commands = re.findall(r"`([^`]*\$labels\.[^`]*)`", alert.annotations["description"])
+
+    for command in commands:
+        name = re.search(r"""(-- |--group=)'\{\{ reReplaceAll "'" "'\\\\''" \$labels\.group \}\}'""", command)
+        assert name
+        assert "$labels" not in command.replace(name[0], "")
+
+
 def test_every_alert_is_tested_both_ways_and_documented() -> None:
     names = {alert.name for alert in alerts()}
     documented = set(re.findall(r"^\| `(\w+)` \|", _PAGE, re.MULTILINE))
@@ -76,6 +88,16 @@ def test_alerts_on_figures_of_groups_rest_on_fresh_tables_of_the_same_cluster() 
     }
 
     assert {name for name in stale if name.startswith("ConsumerGroup")} == set()
+
+
+def test_config_check_warns_of_triggers_by_the_age_that_the_alerts_take_for_old() -> None:
+    ages = {
+        age
+        for alert in alerts()
+        for age in re.findall(r"lagwise_tables_age_seconds (?:<=|>) (\d+)", alert.expr)
+    }
+
+    assert ages == {str(ALERTS_OLD_S)}
 
 
 def test_no_alert_and_no_silence_takes_two_clusters_for_one() -> None:

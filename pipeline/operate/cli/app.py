@@ -8,6 +8,7 @@ import os
 import sys
 from importlib import import_module
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -175,6 +176,9 @@ def _root(
 
 def main() -> None:
     """Run the command; every failure ends in one line and exit status 1."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # As stderr does. Consumers name their groups, and one name that the encoding lacks must not end a listing.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     # The last resort of a command line: a traceback helps its developers, a line helps its users.

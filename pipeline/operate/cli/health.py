@@ -10,8 +10,8 @@ from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.health import look
 from pipeline.operate.output import plain
 
-_STATUS = {"ok": 0, "warning": 1, "critical": 2}
 _UNKNOWN = 3
+_STATUS = {"ok": 0, "warning": 1, "critical": 2, "unknown": _UNKNOWN}
 
 
 def health(
@@ -19,7 +19,7 @@ def health(
     live: Annotated[
         bool,
         typer.Option(
-            "--live", help="Check only whether the driver is alive: 1 becomes 0. For liveness probes."
+            "--live", help="Check only whether the driver is alive: 1 becomes 0. Not for liveness probes."
         ),
     ] = False,
     tables: TablesOption = None,
@@ -33,10 +33,12 @@ def health(
     newest batch. Either is too old after three triggers, and at least 15 s.
 
     On an object store there are no heartbeats: after ten triggers, a driver that waits for Kafka looks like a dead
-    one; ask its own port (health.port).
+    one; ask its own port (health.port). So does one that has waited for Kafka since its start, because it owns no
+    tables yet: a liveness probe needs /healthz of the driver's port, or it kills a driver that only waits.
 
     Exit status: 0 ok, 1 warning: it is alive, but Kafka is unavailable, it is starting, or groups are provisional,
-    2 critical: no driver is alive, or one waits for an operator (also wrong usage), 3 unknown.
+    2 critical: no driver is alive, or one waits for an operator (also wrong usage), 3 unknown:
+    the tables cannot be read, or the driver's clock is ahead of this machine's.
     """
     try:
         source = find(tables, config)

@@ -60,6 +60,8 @@ def held(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
 
 
 def _level(health: Health) -> Level:
+    if health.state == "unknown":
+        return "unknown"
     if not health.is_ready or health.is_blocked:
         return "problem"
     return "note" if health.reasons else "ok"

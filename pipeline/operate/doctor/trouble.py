@@ -10,6 +10,7 @@ from pipeline.operate.doctor.finding import Figures, Finding, group_text, named
 from pipeline.operate.doctor.followed import followed
 from pipeline.operate.doctor.listed import listed
 from pipeline.operate.doctor.planned import planned_itself
+from pipeline.operate.doctor.reconciling import reconciling
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.output import plain
 
@@ -60,7 +61,8 @@ def trouble(stream: StreamEvidence) -> Iterator[Finding]:
 
 
 def _examined(group: GroupEvidence) -> _Group:
-    found = [one for question in (listed, planned_itself, followed, behind) for one in question(group)]
+    questions = (listed, planned_itself, followed, behind, reconciling)
+    found = [one for question in questions for one in question(group)]
     problems = [one for one in found if one.level == "problem"]
     return _Group(
         group_id=group.group_id,

@@ -109,8 +109,9 @@ def _values(source: Source, page: Page, *, now_ms: int) -> Iterator[tuple[Family
 
 def _health(seen: Sight, config: Config, *, now_ms: int) -> Iterator[tuple[Family, float | None]]:
     health = judge(seen, now_ms=now_ms)
-    yield LIVE, float(health.is_live)
-    yield READY, float(health.is_ready)
+    if health.is_live is not None:
+        yield LIVE, float(health.is_live)
+        yield READY, float(health.is_ready)
     report = seen.beat.report if seen.beat else None
     if "seglo" in config.serve.metrics.families and report is not None and report.batch_s is not None:
         yield families.SEGLO_POLL_TIME, report.batch_s * 1000

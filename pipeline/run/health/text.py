@@ -32,13 +32,17 @@ def metrics(monitor: Monitor) -> str:
     health, report = monitor.health(), monitor.report()
     with monitor.lock:
         named = {"cluster_name": monitor.cluster} if monitor.cluster else {}
-        is_kafka_up = False if report.kafka_error else (True if monitor.last else None)
+        # During an outage, the newest batch is from before it: what brokers answered then says nothing about now.
+        errors = (report.kafka_error, report.storage_error, report.spark_error)
+        current = monitor.last if health.is_live and not any(errors) else None
+        is_kafka_up = False if report.kafka_error else (True if current else None)
         text = [
             _one(LIVE, named, health.is_live),
             _one(READY, named, health.is_ready),
             _one(KAFKA_UP, named, is_kafka_up),
             _one(DRIVER_TERM, named, monitor.owner[1] if monitor.owner else None),
             *(_of_batch(monitor.last, named) if monitor.last else ()),
+            *(_of_brokers(current, named) if current else ()),
             *(_of_spark(monitor.spark, named) if monitor.spark else ()),
             *_of_totals(monitor.totals, named),
         ]
@@ -48,9 +52,12 @@ def metrics(monitor: Monitor) -> str:
 def _of_batch(last: BatchFigures, named: Mapping[str, str]) -> Iterator[str]:
     yield _one(LAST_BATCH, named, last.stamp.at_ms / 1000)
     yield _by(STEP_SECONDS, named, {(("step", name),): s for name, s in last.seconds_by_step.items()})
-    yield _one(PROVISIONAL, named, len(last.stamp.behind))
-    yield _one(UNANSWERED, named, last.unanswered)
-    yield _one(OFFSETS_LEFT, named, last.offsets_left)
+
+
+def _of_brokers(current: BatchFigures, named: Mapping[str, str]) -> Iterator[str]:
+    yield _one(PROVISIONAL, named, len(current.stamp.behind))
+    yield _one(UNANSWERED, named, current.unanswered)
+    yield _one(OFFSETS_LEFT, named, current.offsets_left)
 
 
 def _of_spark(spark: SparkFigures, named: Mapping[str, str]) -> Iterator[str]:

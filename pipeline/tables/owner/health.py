@@ -12,13 +12,18 @@ from typing import Literal, TypeAlias
 from pipeline.tables.owner.driver_report import DriverReport
 from pipeline.tables.owner.heartbeat import Beat
 
-State: TypeAlias = Literal["ok", "warning", "critical"]
+State: TypeAlias = Literal["ok", "warning", "critical", "unknown"]
 
 LATE_TRIGGERS = 3
 _DEAD_TRIGGERS = 10
 _LEAST_S = 15.0
 """Three beats; with shorter triggers, a machine that is busy for a moment would count as dead."""
-_NOT_YET_OWNER = "; one that runs already waits for Kafka: see its log"
+_AHEAD = "ahead of this machine's clock"
+_COMPARE = "compare the clocks of this machine and of the driver's host"
+_NOT_YET_OWNER = (
+    "one that has just started owns them in some seconds, or waits for Kafka: see its log; otherwise start one with "
+    "`lagwise run`"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +59,8 @@ class Sight:
 class Health:
     """The verdict."""
 
-    is_live: bool
-    """The driver works, or waits for what is not in its hands."""
+    is_live: bool | None
+    """The driver works, or waits for what is not in its hands; None if the clocks do not let anyone tell."""
     is_ready: bool
     """The tables are up to date."""
     reasons: tuple[str, ...]
@@ -66,8 +71,10 @@ class Health:
     @property
     def state(self) -> State:
         """In one word."""
-        if not self.is_live or self.is_blocked:
+        if self.is_live is False or self.is_blocked:
             return "critical"
+        if self.is_live is None:
+            return "unknown"
         return "ok" if self.is_ready and not self.reasons else "warning"
 
     def to_json(self) -> str:
@@ -78,8 +85,11 @@ class Health:
 
 def judge(sight: Sight, *, now_ms: int) -> Health:
     """Say whether the stream lives and whether its tables are up to date."""
-    dead = _why_dead(sight, now_ms) if sight.has_beats else _why_dead_without_beats(sight, now_ms)
     blocked = tuple(filter(None, [_storage_error(sight)]))
+    doubt = _why_unknown(sight, now_ms)
+    if doubt is not None:
+        return Health(is_live=None, is_ready=False, reasons=(*blocked, doubt), is_blocked=bool(blocked))
+    dead = _why_dead(sight, now_ms) if sight.has_beats else _why_dead_without_beats(sight, now_ms)
     if dead is not None:
         # On a disk that is full a driver that lives cannot give a sign of it.
         return Health(is_live=False, is_ready=False, reasons=(*blocked, dead))
@@ -97,6 +107,21 @@ def _storage_error(sight: Sight) -> str | None:
     return (report.storage_error if report else None) or sight.full
 
 
+def _why_unknown(sight: Sight, now_ms: int) -> str | None:
+    """The last sign of life is far ahead of this clock, so its age is unknown: its driver may beat, or be dead."""
+    if not sight.has_beats:
+        what, at_ms, limit_s = "newest batch", sight.batch_at_ms, _dead_after_s(sight.interval_s)
+    elif sight.beat is not None and not sight.beat.is_stopped:
+        what, at_ms = f"heartbeat of driver {sight.beat.owner}", sight.beat.at_ms
+        limit_s = late_after_s(sight.trigger_s)
+    else:
+        return None
+    if at_ms is None or _age_s(at_ms, now_ms) >= -limit_s:
+        return None
+    ahead_s = -_age_s(at_ms, now_ms)
+    return f"the {what} is {ahead_s:.0f} s {_AHEAD}, so whether the driver lives is unknown; {_COMPARE}"
+
+
 def late_after_s(interval_s: float) -> float:
     """Return the maximum age of what each trigger writes: three triggers, and at least 15 s."""
     return max(LATE_TRIGGERS * interval_s, _LEAST_S)
@@ -105,15 +130,12 @@ def late_after_s(interval_s: float) -> float:
 def _why_dead(sight: Sight, now_ms: int) -> str | None:
     beat = sight.beat
     if beat is None:
-        return (
-            "no driver owns the tables: there is no _owner.json in their folder; "
-            f"start one with `lagwise run`{_NOT_YET_OWNER}"
-        )
+        return f"no driver owns the tables: there is no _owner.json in their folder; {_NOT_YET_OWNER}"
     age_s, limit_s = _age_s(beat.at_ms, now_ms), late_after_s(sight.trigger_s)
     if beat.is_stopped:
         return (
-            f"driver {beat.owner} was stopped {age_s:.0f} s ago, and no other owns the tables yet; "
-            f"start one with `lagwise run`{_NOT_YET_OWNER}"
+            f"driver {beat.owner} was stopped {max(age_s, 0):.0f} s ago, and no other owns the tables yet; "
+            f"{_NOT_YET_OWNER}"
         )
     if age_s > limit_s:
         return (
@@ -123,7 +145,7 @@ def _why_dead(sight: Sight, now_ms: int) -> str | None:
     report = beat.report
     if report is None:
         return None
-    still_s = _age_s(report.progress_at_ms, now_ms)
+    still_s = abs(_age_s(report.progress_at_ms, now_ms))
     if still_s > report.stuck_after_s:
         return (
             f"driver {beat.owner} is stuck {_where(report)}: no step has ended for {still_s:.0f} s "
@@ -141,16 +163,17 @@ def _where(report: DriverReport) -> str:
 def _why_dead_without_beats(sight: Sight, now_ms: int) -> str | None:
     if sight.batch_at_ms is None:
         return "no batch has been written yet; start a driver with `lagwise run`"
-    age_s, limit_s = (
-        _age_s(sight.batch_at_ms, now_ms),
-        max(_DEAD_TRIGGERS * sight.interval_s, late_after_s(sight.interval_s)),
-    )
+    age_s, limit_s = _age_s(sight.batch_at_ms, now_ms), _dead_after_s(sight.interval_s)
     if age_s <= limit_s:
         return None
     return (
         f"no batch has been written for {age_s:.0f} s (limit {limit_s:.0f} s): the driver is dead, or Kafka is "
         "unavailable; look at its log (an object store has no heartbeat that would tell)"
     )
+
+
+def _dead_after_s(interval_s: float) -> float:
+    return max(_DEAD_TRIGGERS * interval_s, late_after_s(interval_s))
 
 
 def _why_unready(sight: Sight, now_ms: int) -> Iterator[str]:
@@ -168,6 +191,8 @@ def _why_unready(sight: Sight, now_ms: int) -> Iterator[str]:
     age_s, limit_s = _age_s(sight.batch_at_ms, now_ms), late_after_s(sight.trigger_s)
     if age_s > limit_s:
         yield f"the newest batch is {age_s:.0f} s old (limit {limit_s:.0f} s)"
+    if age_s < -limit_s:
+        yield f"the newest batch is {-age_s:.0f} s {_AHEAD}, so its age is unknown; {_COMPARE}"
     if report is not None and not report.is_settled:
         yield "the offsets topic is being read for the first time since the start"
 
@@ -181,5 +206,4 @@ def _remarks(sight: Sight) -> Iterator[str]:
 
 
 def _age_s(at_ms: int, now_ms: int) -> float:
-    # What lies ahead is as doubtful as what lies behind: one of the two clocks is wrong.
-    return abs(now_ms - at_ms) / 1000
+    return (now_ms - at_ms) / 1000

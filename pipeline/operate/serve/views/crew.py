@@ -29,6 +29,7 @@ class _Owned:
 
     lag: int | None
     arrival_rate: float | None
+    partitions: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +67,17 @@ class Members:
         }
 
     def capacity_ratio(self, group_id: str) -> float | None:
-        """Return the owners' arrivals divided by their observed capacity; None unless all are observed."""
+        """Return the owners' arrivals divided by their observed capacity.
+
+        None unless all are observed, and while an idle member could take partitions: what it would drain is not in the
+        figures of the owners, so they do not show that no assignment helps. None, too, while some partitions have no
+        rows: what arrives there is missing, while the owners' capacity serves them as well.
+        """
+        if any(one.has_unseen for one in self.by_group.get(group_id) or ()):
+            return None
         owners = self.owned.get(group_id, {})
+        if self.idle(group_id) and any(one.partitions > 1 for one in owners.values()):
+            return None
         arriving, shown = 0.0, 0.0
         for member_id, rate in self.capacities(group_id).items():
             if member_id not in owners:
@@ -150,6 +160,7 @@ def _owned(lag: pa.Table) -> dict[str, dict[str, _Owned]]:
             ("lag", "count", unknown),
             ("arrival_rate", "sum"),
             ("arrival_rate", "count", unknown),
+            ([], "count_all"),
         ]
     )
     owned: dict[str, dict[str, _Owned]] = defaultdict(dict)
@@ -157,5 +168,6 @@ def _owned(lag: pa.Table) -> dict[str, dict[str, _Owned]]:
         owned[row["group_id"]][row["member_id"]] = _Owned(
             lag=None if row["lag_count"] else row["lag_sum"],
             arrival_rate=None if row["arrival_rate_count"] else row["arrival_rate_sum"],
+            partitions=row["count_all"],
         )
     return owned

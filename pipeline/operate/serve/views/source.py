@@ -56,7 +56,8 @@ class Now:
     @property
     def is_old(self) -> bool | None:
         """Return whether the tables are out of date; None if unknown."""
-        return None if self.health is None else not self.health.is_ready
+        health = self.health
+        return None if health is None or health.state == "unknown" else not health.is_ready
 
 
 class Source:

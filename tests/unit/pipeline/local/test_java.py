@@ -62,6 +62,16 @@ def test_java_that_does_not_fit_is_named_with_its_version(
         java.find_java()
 
 
+def test_java_on_path_that_does_not_fit_stays_there_so_java_home_has_to_name_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    on_path = install_java(tmp_path, 'openjdk version "25"')
+    monkeypatch.setenv("PATH", str(on_path.parent), prepend=os.pathsep)
+
+    with pytest.raises(MissingDependencyError, match=r"is Java 25, .*and point JAVA_HOME to it"):
+        java.find_java()
+
+
 def test_no_java_gives_one_line_with_the_way_to_install_it() -> None:
     with pytest.raises(MissingDependencyError) as caught:
         java.find_java()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.operate.cli.app import COMMANDS, load_command, main
+from tests.support.operate.table_world import World
 
 _PROBE = """
 import sys
@@ -27,6 +28,22 @@ def _run(*arguments: str) -> tuple[subprocess.CompletedProcess[str], float]:
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_name_that_the_encoding_of_the_output_lacks_does_not_end_a_listing(
+    world: World, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    world.write("partition_lag", {"group_id": "Ω", "lag": 9}, {"group_id": "plain", "lag": 4})
+    world.complete()
+
+    done, _ = _run("lag", "--tables", str(world.root))
+    doctor, _ = _run("doctor", "--tables", str(world.root), "--", "Ω")
+
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["GROUP", "plain", r"\u03a9"]
+    assert done.returncode == 0
+    assert "UnicodeEncodeError" not in doctor.stderr
 
 
 def test_help_loads_no_spark_and_no_client() -> None:

@@ -4,8 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from pipeline import clock
+from pipeline.operate.cli.app import app
 from pipeline.tables.owner.beat_file import FILE_NAME
 from pipeline.tables.owner.driver_report import DriverReport
 from pipeline.tables.owner.heartbeat import Heartbeat
@@ -67,6 +69,19 @@ def test_stream_that_waits_for_kafka_is_status_1_and_lives(world: World) -> None
     assert told(world, "--live")[0] == 0
 
 
+def test_driver_that_has_waited_for_kafka_since_its_start_is_unseen_so_the_help_names_another_probe(
+    world: World,
+) -> None:
+    """It owns no tables yet, so it writes no heartbeat."""
+    world.replace("partition_lag")
+    assert told(world, "--live")[0] == 2
+
+    said = " ".join(CliRunner().invoke(app, ["health", "--help"], env={"COLUMNS": "300"}).stdout.split())
+
+    assert "Not for liveness probes." in said
+    assert "a liveness probe needs /healthz of the driver's port" in said
+
+
 def test_clock_that_somebody_has_to_set_is_status_2_and_the_driver_lives(world: World) -> None:
     stream(world, clock_trouble="this host's clock is wrong")
 
@@ -101,6 +116,18 @@ def test_driver_that_is_silent_for_three_triggers_is_status_2(
 
     assert status == 2
     assert line.startswith("critical: driver host/7/1 has sent no heartbeat for 15 s (limit 15 s)")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--live",)])
+def test_driver_whose_clock_is_ahead_is_status_3(world: World, arguments: tuple[str, ...]) -> None:
+    stream(world)
+    file = world.root / FILE_NAME
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"at_ms": NOW_MS + 300_000}))
+
+    status, line = told(world, *arguments)
+
+    assert status == 3
+    assert line.startswith("unknown: the heartbeat of driver host/7/1 is 300 s ahead of this machine's clock")
 
 
 def test_driver_that_was_stopped_is_status_2(world: World) -> None:

@@ -52,9 +52,13 @@ def test_running_stream_is_fine(patient: Patient) -> None:
         (
             {"age_s": 3, "is_stopped": True},
             "driver host/1/2 was stopped 3 s ago",
-            "start one with `lagwise run`",
+            "one that has just started owns them in some seconds, or waits for Kafka",
         ),
-        (None, "no driver owns the tables", "start one with `lagwise run`"),
+        (
+            None,
+            "no driver owns the tables",
+            "one that has just started owns them in some seconds, or waits for Kafka",
+        ),
     ],
 )
 @pytest.mark.parametrize("group_id", ["billing", "orders", None])

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from pipeline.operate.doctor.evidence import read_stream
+from pipeline.operate.doctor.trouble import trouble
 from tests.support.job.frames import at, member
 from tests.support.operate.findings import told
-from tests.support.operate.patient import Patient, group
+from tests.support.operate.patient import CONFIG, Patient, group, now
 
 _ON_THE_WAY = "1 member(s) are on the way to their target assignment: waits"
 
@@ -55,6 +57,15 @@ def test_member_that_keeps_a_partition_beyond_its_rebalance_timeout_is_stuck(pat
         "it does not give up invoices:1"
     )
     assert found(patient) == [("problem", why), ("note", _ON_THE_WAY)]
+
+
+def test_group_with_a_stuck_member_is_in_trouble_though_nothing_is_unread(patient: Patient) -> None:
+    write(patient, since_s=-100)
+    stream = read_stream(patient.tables, CONFIG, is_configured=False, now=now())
+
+    assert [(one.level, one.object, one.todo) for one in trouble(stream)] == [
+        ("problem", "billing", "`lagwise doctor billing`")
+    ]
 
 
 def test_member_that_waits_for_another_beyond_its_own_timeout_names_it(patient: Patient) -> None:

@@ -55,6 +55,21 @@ def test_clock_that_somebody_has_to_set_is_a_problem_with_what_to_do(patient: Pa
     assert "no plan is made: one of the two clocks was wrong" in found.cause
 
 
+def test_whether_a_driver_lives_whose_clock_is_ahead_is_unknown(patient: Patient) -> None:
+    leave(patient)
+    file = patient.root / FILE_NAME
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"at_ms": NOW_MS + 900_000}))
+    stream = read_stream(patient.tables, CONFIG, is_configured=True, now=now(0))
+
+    (found,) = tables_age(stream)
+
+    assert (found.level, found.todo) == (
+        "unknown",
+        "compare the clocks of this machine and of the driver's host",
+    )
+    assert "is 900 s ahead of this machine's clock" in found.cause
+
+
 def test_driver_that_waits_for_kafka_is_not_called_dead(patient: Patient) -> None:
     leave(patient, stage="waiting for Kafka", kafka_error="Kafka is unavailable: no broker answers")
     stream = read_stream(patient.tables, CONFIG, is_configured=True, now=now(2))

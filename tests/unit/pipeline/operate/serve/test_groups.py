@@ -213,6 +213,34 @@ def test_capacity_is_what_the_owners_have_shown(world: World, scrape: Scraping) 
     assert scrape().value("lagwise_group_capacity_ratio", **GROUP) == 1.92
 
 
+def test_capacity_of_owners_is_not_the_groups_while_an_idle_member_could_share_their_partitions(
+    world: World, scrape: Scraping
+) -> None:
+    rates = {"identity": "client a", "shown_rate": 80.0, "rate": 1.0, "seen_at": NOON}
+    both = [owned(number, "a", arrival_rate=50.0) for number in (0, 1)]
+    alone = {"group_id": "alone"}
+    world.write(
+        "consumer_groups", {"members": [member("a"), member("idle")]}, {"members": [member("a")], **alone}
+    )
+    world.write("partition_lag", *both, *(row | alone for row in both))
+    world.write("member_rates", rates, rates | alone)
+
+    found = scrape()
+
+    assert found.value("lagwise_group_capacity_ratio", **GROUP) is None
+    assert found.value("lagwise_group_capacity_ratio", **GROUP | {"group": "alone"}) == 1.25
+
+
+def test_capacity_is_unknown_while_a_member_has_partitions_without_rows(
+    world: World, scrape: Scraping
+) -> None:
+    world.write("consumer_groups", {"members": [member("a", {"secret": [1]})]})
+    world.write("partition_lag", owned(0, "a", arrival_rate=50.0))
+    world.write("member_rates", {"identity": "client a", "shown_rate": 80.0, "rate": 1.0, "seen_at": NOON})
+
+    assert scrape().value("lagwise_group_capacity_ratio", **GROUP) is None
+
+
 def test_members_with_the_same_labels_add_up(world: World, scrape: Scraping) -> None:
     shared = {"client_id": "app", "client_host": "/h"}
     world.write(

@@ -18,6 +18,7 @@ from starlette.responses import PlainTextResponse
 from pipeline.config.model import Config, ServeConfig
 from pipeline.errors import ConfigError
 from pipeline.operate.cli.serve import desk_of
+from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.listener import server
 from pipeline.tables.owner.beat_file import FILE_NAME
 from pipeline.tables.owner.driver_report import DriverReport
@@ -129,6 +130,21 @@ def test_ready_is_what_the_stream_is_and_alive_what_this_process_is(tmp_path: Pa
         assert not {"lagwise_live", "lagwise_ready"} & unknown.kinds.keys()
         assert unknown.of("lagwise_tables_age_seconds")
         assert running.get("/readyz").status == 503
+
+
+def test_driver_whose_clock_is_ahead_has_no_sample_and_figures_of_unknown_age(tmp_path: Path) -> None:
+    world, now_ms = World(tmp_path), time.time_ns() // 1_000_000
+    world.replace("partition_lag", stamp=Stamp(batch_id=1, at_ms=now_ms))
+    world.complete()
+    beat = {"owner": "host/7/1", "term": 1, "at_ms": now_ms + 900_000, "is_stopped": False, "report": None}
+    (tmp_path / FILE_NAME).write_text(json.dumps(beat))
+    app = build_app(Tables(str(tmp_path)), Config())
+
+    health = json.loads(ask(app, "/api/v1/health").text)
+    assert (health["state"], health["live"], health["ready"]) == ("unknown", None, False)
+    assert ask(app, "/readyz").status == 503
+    assert not {"lagwise_live", "lagwise_ready"} & parse(ask(app, "/metrics").text).kinds.keys()
+    assert "Nobody can tell whether these figures are old." in ask(app, "/").text
 
 
 def test_listens_on_this_machine_alone(served: Serving) -> None:

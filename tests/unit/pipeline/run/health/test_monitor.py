@@ -117,6 +117,33 @@ def test_outage_ends_with_the_next_batch(clock: Clock) -> None:
     assert own.health().state == "ok"
 
 
+@pytest.mark.parametrize(
+    ("fails", "is_kafka_up"), [("kafka_failed", 0.0), ("storage_failed", None), ("spark_failed", None)]
+)
+def test_batch_from_before_an_outage_tells_nothing_of_the_brokers(
+    fails: str, is_kafka_up: float | None
+) -> None:
+    own = Monitor()
+    own.batch_ended(figures())
+    before = parse(metrics(own))
+    getattr(own, fails)("no answer")
+    found = parse(metrics(own))
+
+    names = ("provisional_partitions", "unanswered_partitions", "offsets_topic_lag_records")
+    assert [before.value(f"lagwise_{name}") for name in ("kafka_up", *names)] == [1, 0, 0, 7]
+    assert [found.value(f"lagwise_{name}") for name in names] == [None, None, None]
+    assert found.value("lagwise_kafka_up") == is_kafka_up
+    assert found.value("lagwise_last_batch_timestamp_seconds") == NOW_MS / 1000
+
+
+def test_brokers_are_unknown_to_a_stuck_driver(clock: Clock) -> None:
+    own = Monitor(interval_s=30)
+    own.batch_ended(figures())
+    clock.ms += 301_000
+
+    assert parse(metrics(own)).value("lagwise_kafka_up") is None
+
+
 def test_start_stays_over_when_partitions_fall_behind_later() -> None:
     own = Monitor()
     own.batch_ended(figures(is_settled=False))

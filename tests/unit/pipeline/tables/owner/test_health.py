@@ -44,7 +44,6 @@ def test_stream_that_works_is_ok() -> None:
     [
         ({"at_ms": ago(90.1)}, "host/7/1 has sent no heartbeat for 90 s (limit 90 s)"),
         ({"at_ms": ago(15.1), "interval_s": 1}, "no heartbeat for 15 s (limit 15 s)"),
-        ({"at_ms": ago(-91)}, "no heartbeat for 91 s"),
         ({"is_stopped": True, "at_ms": ago(4)}, "host/7/1 was stopped 4 s ago"),
         ({"progress_at_ms": ago(301)}, "stuck after store_lag: no step has ended for 301 s (limit 300 s)"),
         (
@@ -61,12 +60,41 @@ def test_driver_without_signs_of_life_or_progress_is_dead(changes: dict[str, Any
     assert words in health.reasons[0]
 
 
+@pytest.mark.parametrize(
+    "changes", [{}, {"progress_at_ms": ago(-400)}, {"batch_at_ms": ago(-400), "stage": "starting"}]
+)
+def test_whether_a_driver_lives_is_unknown_while_its_clock_is_ahead(changes: dict[str, Any]) -> None:
+    health = seen(at_ms=ago(-400), **changes)
+
+    assert (health.is_live, health.is_ready, health.state) == (None, False, "unknown")
+    (reason,) = health.reasons
+    assert reason == (
+        "the heartbeat of driver host/7/1 is 400 s ahead of this machine's clock, so whether the driver lives is "
+        "unknown; compare the clocks of this machine and of the driver's host"
+    )
+    assert '"live": null' in health.to_json()
+
+
+def test_full_disk_is_critical_whatever_the_clocks() -> None:
+    assert seen(at_ms=ago(-400), full="the disk is full").state == "critical"
+
+
+def test_driver_that_was_stopped_by_a_clock_that_is_ahead_is_stopped() -> None:
+    health = seen(at_ms=ago(-400), is_stopped=True)
+
+    assert health.state == "critical"
+    assert "was stopped 0 s ago" in health.reasons[0]
+
+
 def test_nobody_at_the_tables_is_critical() -> None:
     health = judge(replace(WELL, beat=None), now_ms=NOW_MS)
 
     assert health.state == "critical"
     assert "no driver owns the tables" in health.reasons[0]
-    assert health.reasons[0].endswith("; one that runs already waits for Kafka: see its log")
+    assert health.reasons[0].endswith(
+        "; one that has just started owns them in some seconds, or waits for Kafka: see its log; otherwise start one "
+        "with `lagwise run`"
+    )
 
 
 def test_clock_that_somebody_has_to_set_is_critical_and_restarts_nothing() -> None:
@@ -86,6 +114,10 @@ def test_late_sign_of_life_is_one(changes: dict[str, Any]) -> None:
     [
         ({"kafka_error": "Kafka is unavailable: no answer"}, "Kafka is unavailable: no answer"),
         ({"batch_at_ms": ago(91)}, "the newest batch is 91 s old (limit 90 s)"),
+        (
+            {"batch_at_ms": ago(-91)},
+            "the newest batch is 91 s ahead of this machine's clock, so its age is unknown",
+        ),
         ({"batch_at_ms": None}, "no batch has been written yet"),
         ({"is_settled": False}, "the offsets topic is being read for the first time"),
         ({"stage": "starting", "batch_at_ms": ago(999)}, "the driver is starting"),
@@ -113,7 +145,14 @@ def test_what_holds_groups_back_is_named_by_a_ready_driver(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("batch_at_ms", "state"),
-    [(ago(89), "ok"), (ago(91), "warning"), (ago(301), "critical"), (None, "critical")],
+    [
+        (ago(89), "ok"),
+        (ago(91), "warning"),
+        (ago(301), "critical"),
+        (ago(-91), "warning"),
+        (ago(-301), "unknown"),
+        (None, "critical"),
+    ],
 )
 def test_without_signs_of_life_the_newest_batch_decides(batch_at_ms: int | None, state: str) -> None:
     health = judge(replace(WELL, has_beats=False, beat=None, batch_at_ms=batch_at_ms), now_ms=NOW_MS)
