@@ -243,6 +243,15 @@ def test_count_cap_is_kept_with_lag_and_without(lag: int) -> None:
     assert counts.max() <= 3
 
 
+def test_idle_member_gets_no_more_than_count_cap_however_fast_it_is() -> None:
+    owners = [member(f"m{m}", "t", owned={"t": range(3 * m, 3 * m + 3)}, capacity=100.0) for m in range(3)]
+    lagging = group({"t": 9}, *owners, member("new", "t", capacity=1000.0), rates={"t": [20.0] * 9})
+
+    counts = validity.check(lagging, lag_sticky(lagging, max_moves=6, count_cap=3)).counts
+
+    assert counts.tolist() == [2, 2, 2, 3]
+
+
 def test_member_above_the_cap_keeps_its_heaviest_partitions() -> None:
     lagging = owned([5, 30, 10], [0])
 
