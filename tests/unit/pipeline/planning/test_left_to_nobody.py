@@ -1,4 +1,4 @@
-"""A plan that leaves a partition to nobody, because its only reader does not follow plans, lives as any other."""
+"""A plan that leaves a partition to nobody lives as any other."""
 
 from dataclasses import replace
 
@@ -75,3 +75,24 @@ def test_plan_that_waits_can_be_approved() -> None:
     assert (decision.decided, decision.reason) == ("publish", "approved by ann@desk")
     assert decision.target is not None
     assert decision.target.unassigned == LEFT
+
+
+def test_plan_that_leaves_partitions_out_is_about_the_group_still() -> None:
+    """A join of three partitions with two: partition 2 has nobody to go to."""
+    joined = group({"a": {"t": (0, 1), "u": (0, 1)}, "b": {"t": (2,)}})
+    joined = replace(joined, members=tuple(replace(member, topics=("t", "u")) for member in joined.members))
+    both = _both(partitions([5, 5, 5]), partitions([5, 5], topic="u"))
+    rules = replace(RULES, strategy="sticky-stream-join")
+    first = decide(joined, both, rules, None, FRESH, now_ms=NOW_MS)
+
+    second = decide(joined, both, rules, out(first), first.state, now_ms=NOW_MS + 1000)
+
+    assert (first.decided, first.target is not None and first.target.unassigned != {}) == ("publish", True)
+    assert second.plan is not None
+    assert second.plan.status == "open"
+
+
+def _both(one: PartitionFacts, other: PartitionFacts) -> PartitionFacts:
+    names = [name for name in PartitionFacts.__slots__ if name not in {"topic", "topics"}]
+    arrays = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names}
+    return PartitionFacts(topic=one.topic + other.topic, **arrays)
