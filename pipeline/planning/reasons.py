@@ -83,6 +83,14 @@ def unreadable_subscription(member_id: str, error: str) -> str:
     return f"the subscription of member {member_id} cannot be decoded: {error}; `lagwise quarantine` shows its bytes"
 
 
+def given_to_several(partition: str, others: int, assignor: str | None) -> str:
+    """The leader of a classic group gave one partition to several members."""
+    return (
+        f"the group's assignor {assignor} has given {_and_more(partition, others)} to several members; "
+        "only groups with one owner for each partition get plans"
+    )
+
+
 def unlisted_topic(topic: str) -> str:
     """Members own partitions of an unknown topic."""
     return (

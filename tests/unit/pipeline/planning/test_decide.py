@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from assignor.model.group import LEAST_CAPACITY
+from assignor.protocol.commands import Orders
 from assignor.protocol.control import decode
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
@@ -194,15 +195,22 @@ def test_never_committed_partition_weighs_its_whole_log_under_earliest() -> None
     )
 
 
-def test_partition_claimed_by_two_members_goes_to_one() -> None:
-    decision = decided(group({"a": {"t": (0, 1)}, "b": {"t": (1, 2, 3)}}))
+def test_partitions_that_the_leader_gave_to_several_members_stop_the_plan() -> None:
+    """An assignor that broadcasts: as partitions without an owner they would pass pins and guards."""
+    pinned = Orders(cluster="local", group="g", pinned={"t": ()}, at_ms=NOW_MS)
+    decision = decided(group({"a": {"t": (0, 1, 1)}, "b": {"t": (1, 2, 3)}}, assignor="all", orders=pinned))
+
+    assert (decision.decided, decision.record) == ("abstain", None)
+    assert (decision.reason or "").startswith(
+        "the group's assignor all has given t-1 to several members; only groups"
+    )
+
+
+def test_partition_that_the_leader_gave_to_nobody_is_given_to_a_member() -> None:
+    decision = decided(group({"a": {"t": (0, 1)}, "b": {"t": (2,)}}))
 
     assert decision.decided == "publish"
-    assert sorted(r for topics in (decision.assignment or {}).values() for r in topics.values()) == [
-        "0,3",
-        "1-2",
-    ]
-    assert ("t", 1, None) in {(m.topic, m.partition, m.from_member) for m in decision.moves}
+    assert ("t", 3, None) in {(m.topic, m.partition, m.from_member) for m in decision.moves}
 
 
 @pytest.mark.parametrize("partition", [-1, 2**31 - 1])

@@ -14,6 +14,7 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.not_stable: [("PreparingRebalance",), (None,)],
     reasons.paused: [("eva@desk", "INC-4711", "billing"), ("eva@desk", "", "billing")],
     reasons.unreadable_subscription: [("member-1", "truncated (at byte 3)")],
+    reasons.given_to_several: [("invoices-3", 0, "broadcast"), ("invoices-3", 2, None)],
     reasons.unlisted_topic: [("invoices",)],
     reasons.log_end_unknown: [("invoices-3", 0), ("invoices-3", 2)],
     reasons.log_offsets_stale: [("invoices-3", 0, 90), ("invoices-3", 2, 90)],
