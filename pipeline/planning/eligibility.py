@@ -166,11 +166,16 @@ def _stale(partitions: PartitionFacts, rules: Rules, *, now_ms: int) -> Bools:
 
 
 def _why_unlisted(facts: GroupFacts, partitions: PartitionFacts) -> str | None:
-    known = set(partitions.topic)
+    # Each topic's last entry has its greatest number.
+    last = dict(zip(partitions.topic, partitions.partition.tolist(), strict=True))
     for member in facts.members:
-        unlisted = sorted(topic for topic, held in member.assigned.items() if held and topic not in known)
+        unlisted = sorted(topic for topic, held in member.assigned.items() if held and topic not in last)
         if unlisted:
             return reasons.unlisted_topic(unlisted[0])
+        for topic, held in member.assigned.items():
+            # A plan would leave it out, and a member that follows would stop reading it.
+            if held and max(held) > last[topic]:
+                return reasons.unlisted_partition(f"{topic}-{max(held)}", topic, last[topic])
     return None if partitions.topic else reasons.NO_TOPICS
 
 

@@ -99,6 +99,14 @@ def unlisted_topic(topic: str) -> str:
     )
 
 
+def unlisted_partition(partition: str, topic: str, last: int) -> str:
+    """The topic was extended a moment ago, or created again with fewer partitions."""
+    return (
+        f"a member owns {partition}, and the last partition of topic {topic} that brokers list is {last}; "
+        "planning resumes when brokers and members agree"
+    )
+
+
 def log_end_unknown(partition: str, others: int) -> str:
     """No broker has ever reported the log end."""
     return f"the log end offset of {_and_more(partition, others)} is unknown; planning resumes when a broker reports it"

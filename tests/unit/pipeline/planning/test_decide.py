@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from assignor.model.group import LEAST_CAPACITY
-from assignor.protocol.commands import Orders
 from assignor.protocol.control import decode
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
@@ -195,31 +194,6 @@ def test_never_committed_partition_weighs_its_whole_log_under_earliest() -> None
     )
 
 
-def test_partitions_that_the_leader_gave_to_several_members_stop_the_plan() -> None:
-    """An assignor that broadcasts: as partitions without an owner they would pass pins and guards."""
-    pinned = Orders(cluster="local", group="g", pinned={"t": ()}, at_ms=NOW_MS)
-    decision = decided(group({"a": {"t": (0, 1, 1)}, "b": {"t": (1, 2, 3)}}, assignor="all", orders=pinned))
-
-    assert (decision.decided, decision.record) == ("abstain", None)
-    assert (decision.reason or "").startswith(
-        "the group's assignor all has given t-1 to several members; only groups"
-    )
-
-
-def test_partition_that_the_leader_gave_to_nobody_is_given_to_a_member() -> None:
-    decision = decided(group({"a": {"t": (0, 1)}, "b": {"t": (2,)}}))
-
-    assert decision.decided == "publish"
-    assert ("t", 3, None) in {(m.topic, m.partition, m.from_member) for m in decision.moves}
-
-
-@pytest.mark.parametrize("partition", [-1, 2**31 - 1])
-def test_claim_on_an_impossible_partition_is_ignored(partition: int) -> None:
-    decision = decided(group({"a": {"t": (0, 1, partition)}, "b": {"t": (2, 3)}}))
-
-    assert decision.assignment == decided().assignment
-
-
 _ABSTENTIONS = {
     "excluded": ({}, {"exclude": True}, "[[plan.groups]] excludes the group"),
     "provisional": ({"provisional": "not read yet"}, {}, "provisional: not read yet"),
@@ -369,12 +343,6 @@ def test_commit_of_another_topic_of_that_name_is_no_ground_for_a_plan() -> None:
 
     assert "the lag of t-1 and 1 other partition(s) is unknown" in reason
     assert "deleted topic of the same name" in reason
-
-
-def test_member_that_reads_an_unobserved_topic_stops_the_plan() -> None:
-    decision = decided(group({"a": {"t": (0, 1), "hidden": (0,)}, "b": {"t": (2, 3)}}))
-
-    assert "hidden" in (decision.reason or "")
 
 
 def test_topic_without_partitions_stops_the_plan() -> None:

@@ -16,6 +16,7 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.unreadable_subscription: [("member-1", "truncated (at byte 3)")],
     reasons.given_to_several: [("invoices-3", 0, "broadcast"), ("invoices-3", 2, None)],
     reasons.unlisted_topic: [("invoices",)],
+    reasons.unlisted_partition: [("invoices-3", "invoices", 2)],
     reasons.log_end_unknown: [("invoices-3", 0), ("invoices-3", 2)],
     reasons.log_offsets_stale: [("invoices-3", 0, 90), ("invoices-3", 2, 90)],
     reasons.log_offsets_unanswered: [("invoices-3", 2, "broker 2 (b:9092) does not answer")],
