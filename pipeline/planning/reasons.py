@@ -339,6 +339,8 @@ def fixed(pinned: int, resting: int) -> str:
 
 def step(made: int, wanted: int, share: float) -> str:
     """The remark of a target that makes some moves of the strategy's."""
+    if made == 0:
+        return f"{wanted} moves of whole partition numbers wait for later plans or a larger moves_share ({share:g})"
     return f"a step of {made} of {wanted} moves (moves_share = {share:g}); later plans make the others"
 
 

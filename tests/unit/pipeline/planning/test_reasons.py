@@ -40,7 +40,7 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
         (tuple((f"invoices-{n}", 3.0) for n in range(9)),),
     ],
     reasons.withdrawn: [(reasons.NOW_PINNED,)],
-    reasons.step: [(30, 150, 0.1)],
+    reasons.step: [(0, 150, 0.1), (30, 150, 0.1)],
     reasons.stays_while_old: [("no broker returned the log offsets of t-3: LEADER_NOT_AVAILABLE",)],
     reasons.waiting: [(7, True, 12, 20), (7, False, 0, 20)],
     reasons.still_current: [(7,)],
