@@ -12,7 +12,7 @@ from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies.sticky import strategy as sticky
 from tests.support.assignors.drain_groups import FREE, lag_sticky, moved, owned, remarks
-from tests.support.assignors.groups import by_name, group, member
+from tests.support.assignors.groups import by_name, group, member, owned_by
 
 
 def answered(lagging: Group, **options: object) -> dict[str, list[str]]:
@@ -382,3 +382,19 @@ def test_worked_example_of_the_module_holds() -> None:
     assert lower_bound_s(lagging) == 90
     assert target.member[0] == 0
     assert moved(lagging, target) == 2
+
+
+@pytest.mark.parametrize("capacity", [None, 38_000.0, 19_000.0])
+def test_applied_target_is_moved_again_only_where_capacities_are_assumed(capacity: float | None) -> None:
+    """They are twice what the busiest receives: 38,000 records/s before, and 24,000 once b has t-1."""
+    members = [
+        member("a", "t", owned={"t": range(4)}, capacity=capacity),
+        member("b", "t", capacity=capacity),
+    ]
+    lags, rates = [2000, 7000, 2000, 3000], [0.0, 7000.0, 4000.0, 8000.0]
+    lagging = group({"t": 4}, *members, lags={"t": lags}, rates={"t": rates})
+
+    target = lag_sticky(lagging, max_moves=4, **FREE)
+    again = lag_sticky(owned_by(lagging, target), max_moves=4, **FREE)
+
+    assert (again.member.tolist() == target.member.tolist()) == (capacity is not None)
