@@ -91,20 +91,23 @@ def require_owned(facts: GroupFacts, partitions: PartitionFacts) -> None:
         for topic, numbers in member.assigned.items()
         for number in set(numbers)
     )
-    twice = [place for place, count in owners.items() if count > 1]
-    if twice:
-        named = "{}-{}".format(*min(twice)), len(twice) - 1
-        raise AbstainError(
-            broker_reasons.owned_twice(*named)
-            if facts.is_kip848
-            else reasons.given_to_several(*named, facts.assignor)
-        )
+    _require_one_each(facts, owners)
     if not facts.is_kip848 or facts.is_between_targets:
         return
     subscribed = zip(partitions.topic, partitions.partition.tolist(), strict=True)
     unowned = [place for place in subscribed if place not in owners]
     if unowned:
         raise AbstainError(broker_reasons.unowned("{}-{}".format(*unowned[0]), len(unowned) - 1))
+
+
+def _require_one_each(facts: GroupFacts, owners: Counter[tuple[str, int]]) -> None:
+    twice = [place for place, count in owners.items() if count > 1]
+    if not twice:
+        return
+    first, others = "{}-{}".format(*min(twice)), len(twice) - 1
+    if facts.is_kip848:
+        raise AbstainError(broker_reasons.owned_twice(first, others))
+    raise AbstainError(reasons.given_to_several(first, others, facts.assignor))
 
 
 def paused_reason(facts: GroupFacts) -> str | None:
