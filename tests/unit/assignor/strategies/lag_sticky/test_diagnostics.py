@@ -13,6 +13,11 @@ REMARKS = {
         {"move_cost_s": 0.0},
         "no move: nobody is late, and no plan of at most 2 gives the busiest member more headroom",
     ),
+    "headroom of a tenth": (
+        owned([0, 0, 0], [0], rates=[[0.0, 4.2, 4.8], [0.0]]),
+        {"max_moves": 1, "move_cost_s": 0.0},
+        "no move: no member needs more than 20 s",
+    ),
     "headroom that is not worth its moves": (
         owned([0, 0], [0, 0], rates=[[4.6, 4.52], [4.48, 4.46]]),
         {},
