@@ -5,6 +5,7 @@ topic has partitions, one member per id) is checked here too.
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -44,7 +45,12 @@ def read_document(line: str) -> dict[str, object]:
         InvalidCaseError: Not JSON, not an object, a key twice in one object, or NaN or infinity as a number.
     """
     try:
-        document = json.loads(line, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
+        document = json.loads(
+            line,
+            object_pairs_hook=_without_duplicates,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+        )
     except RecursionError:
         raise InvalidCaseError("", "not a case: nested too deeply") from None
     except ValueError as error:
@@ -89,6 +95,14 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _refuse_constant(constant: str) -> object:
     raise InvalidCaseError("", f"not JSON: {constant} is not a number")
+
+
+def _finite(literal: str) -> float:
+    value = float(literal)
+    if math.isinf(value):
+        # Python reads it as infinity, which no answer can repeat.
+        raise InvalidCaseError("", f"{literal} is too large for a number")
+    return value
 
 
 def _topics(value: object) -> Topics:

@@ -5,15 +5,13 @@ plans only once every member has reached it, and if the records contain everythi
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from assignor.errors import AbstainError
 from assignor.protocol.ranges import parse_ranges
 from pipeline.planning import broker_reasons, reasons
-from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
+from pipeline.planning.facts import GroupFacts, MemberFacts, Rules
 from pipeline.planning.state import GroupState, PlanState, Ranges
 from pipeline.planning.values import Published
 
@@ -167,36 +165,7 @@ def _parsed(target: Ranges) -> dict[str, Places]:
     }
 
 
-def require_owned(facts: GroupFacts, partitions: PartitionFacts) -> None:
-    """Return if each partition that a KIP-848 group subscribes to has exactly one owner. Other groups are not checked.
-
-    While the group is between two targets, a partition may have left its owner without having reached the next one.
-
-    Raises:
-        AbstainError: A partition has no owner, or two; the message names it.
-    """
-    if not facts.is_kip848:
-        return
-    owners = Counter(
-        (topic, number)
-        for member in facts.members
-        for topic, numbers in member.assigned.items()
-        for number in numbers
-    )
-    twice = [place for place, count in owners.items() if count > 1]
-    if twice:
-        raise AbstainError(broker_reasons.owned_twice(_name(*min(twice)), len(twice) - 1))
-    subscribed = zip(partitions.topic, partitions.partition.tolist(), strict=True)
-    unowned = [place for place in subscribed if place not in owners]
-    if unowned and not facts.is_between_targets:
-        raise AbstainError(broker_reasons.unowned(_name(*unowned[0]), len(unowned) - 1))
-
-
 def _why_unknown(member: MemberFacts) -> str | None:
     found = member.reconciliation
     what = broker_reasons.NO_RECONCILIATION if found is None else found.unknown
     return None if what is None else broker_reasons.member_unknown(member.member_id, what)
-
-
-def _name(topic: str, number: int) -> str:
-    return f"{topic}-{number}"

@@ -17,14 +17,19 @@ from pipeline.planning.broker_groups import (
     has_taken,
     is_loose,
     is_on_its_way,
-    require_owned,
     rules_of,
     seen,
     stuck_members,
 )
 from pipeline.planning.effect import judge, price
 from pipeline.planning.effect.way_back import is_way_back, takes_back, way_back
-from pipeline.planning.eligibility import old_offsets, paused_reason, require_plannable_group, why_old
+from pipeline.planning.eligibility import (
+    old_offsets,
+    paused_reason,
+    require_owned,
+    require_plannable_group,
+    why_old,
+)
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.life import answers, approval, order_reasons
 from pipeline.planning.life.lifecycle import Action, Sight, advance, ended, expired

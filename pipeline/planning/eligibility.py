@@ -1,11 +1,13 @@
 """Why no plan is made for a group: everything that has to be known and true first."""
 
+from collections import Counter
+
 import numpy as np
 
 from assignor.errors import AbstainError
 from assignor.model.arrays import Bools
 from pipeline.lag.lag import UNKNOWN
-from pipeline.planning import reasons
+from pipeline.planning import broker_reasons, reasons
 from pipeline.planning.broker_groups import why_not_reconciled
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 
@@ -73,6 +75,41 @@ def _why_not_classic(facts: GroupFacts) -> str | None:
     return next((reason for applies, reason in candidates if applies), None)
 
 
+def require_owned(facts: GroupFacts, partitions: PartitionFacts) -> None:
+    """Return if no partition has two owners and, in a KIP-848 group, each that it subscribes to has one.
+
+    A partition of a classic group may be without an owner until its leader assigns it, one of a KIP-848 group while the
+    group is between two targets. Two owners are no state on the way to another one: what counts are the partitions that
+    one leader gave in one generation, less those handed over since, and not what members claim.
+
+    Raises:
+        AbstainError: A partition has two owners, or none; the message names it.
+    """
+    owners = Counter(
+        (topic, number)
+        for member in facts.members
+        for topic, numbers in member.assigned.items()
+        for number in set(numbers)
+    )
+    _require_one_each(facts, owners)
+    if not facts.is_kip848 or facts.is_between_targets:
+        return
+    subscribed = zip(partitions.topic, partitions.partition.tolist(), strict=True)
+    unowned = [place for place in subscribed if place not in owners]
+    if unowned:
+        raise AbstainError(broker_reasons.unowned("{}-{}".format(*unowned[0]), len(unowned) - 1))
+
+
+def _require_one_each(facts: GroupFacts, owners: Counter[tuple[str, int]]) -> None:
+    twice = [place for place, count in owners.items() if count > 1]
+    if not twice:
+        return
+    first, others = "{}-{}".format(*min(twice)), len(twice) - 1
+    if facts.is_kip848:
+        raise AbstainError(broker_reasons.owned_twice(first, others))
+    raise AbstainError(reasons.given_to_several(first, others, facts.assignor))
+
+
 def paused_reason(facts: GroupFacts) -> str | None:
     """Return who has paused the group, and why; None if it is not paused."""
     orders = facts.orders
@@ -132,11 +169,16 @@ def _stale(partitions: PartitionFacts, rules: Rules, *, now_ms: int) -> Bools:
 
 
 def _why_unlisted(facts: GroupFacts, partitions: PartitionFacts) -> str | None:
-    known = set(partitions.topic)
+    # Each topic's last entry has its greatest number.
+    last = dict(zip(partitions.topic, partitions.partition.tolist(), strict=True))
     for member in facts.members:
-        unlisted = sorted(topic for topic, held in member.assigned.items() if held and topic not in known)
+        unlisted = sorted(topic for topic, held in member.assigned.items() if held and topic not in last)
         if unlisted:
             return reasons.unlisted_topic(unlisted[0])
+        for topic, held in member.assigned.items():
+            # A plan would leave it out, and a member that follows would stop reading it.
+            if held and max(held) > last[topic]:
+                return reasons.unlisted_partition(f"{topic}-{max(held)}", topic, last[topic])
     return None if partitions.topic else reasons.NO_TOPICS
 
 

@@ -103,7 +103,7 @@ def assignment_of(group: Group, by_member: Ranges, unassigned: Ranges) -> Assign
         if named := unassigned.get(reason.words):
             why[_partition_indices(group, list(named.items()))[0]] = reason
     target = Assignment(member=whole.member, why=why)
-    check(group, target)
+    check(group, target, closed_known=False)
     return target
 
 

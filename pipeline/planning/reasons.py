@@ -83,11 +83,27 @@ def unreadable_subscription(member_id: str, error: str) -> str:
     return f"the subscription of member {member_id} cannot be decoded: {error}; `lagwise quarantine` shows its bytes"
 
 
+def given_to_several(partition: str, others: int, assignor: str | None) -> str:
+    """The leader of a classic group gave one partition to several members."""
+    return (
+        f"the group's assignor {assignor} has given {_and_more(partition, others)} to several members; "
+        "only groups with one owner for each partition get plans"
+    )
+
+
 def unlisted_topic(topic: str) -> str:
     """Members own partitions of an unknown topic."""
     return (
         f"the log offsets of topic {topic} are unknown: it is deleted, excluded or hidden from lagwise; "
         "if it exists, check source.topics_exclude and allow Describe on it"
+    )
+
+
+def unlisted_partition(partition: str, topic: str, last: int) -> str:
+    """The topic was extended a moment ago, or created again with fewer partitions."""
+    return (
+        f"a member owns {partition}, and the last partition of topic {topic} that brokers list is {last}; "
+        "planning resumes when brokers and members agree"
     )
 
 
@@ -323,6 +339,8 @@ def fixed(pinned: int, resting: int) -> str:
 
 def step(made: int, wanted: int, share: float) -> str:
     """The remark of a target that makes some moves of the strategy's."""
+    if made == 0:
+        return f"{wanted} moves of whole partition numbers wait for later plans or a larger moves_share ({share:g})"
     return f"a step of {made} of {wanted} moves (moves_share = {share:g}); later plans make the others"
 
 

@@ -29,7 +29,12 @@ class CostModel:
     horizon_s: float
     """No drain time is extrapolated beyond this."""
     floor_s: float
-    """Times up to this count as 0."""
+    """Times up to this count as this: what is below it is no gain."""
+
+    @property
+    def most_without_lag_s(self) -> float:
+        """Load of a member with neither lag nor headroom; every larger load is a drain time."""
+        return self.floor_s * (_LEAST_HEADROOM / _CROWDED + _FULL)
 
     def finite_drain_s(self, lag: Floats, rate: Floats, capacity: Floats) -> Floats:
         """Seconds until the lag is drained; beyond the horizon, seconds of work at the horizon."""

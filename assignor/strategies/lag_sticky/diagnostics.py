@@ -14,6 +14,8 @@ from assignor.strategies.lag_sticky.problem import Problem, Solution
 from assignor.strategies.lag_sticky.solve import SolveResult, lag_areas, move_cost
 
 _SAME = 1 + 1e-6
+_NEAR = 1 + 1e-3
+"""As in the search: a gain of less than this from the floor is none."""
 _CLOSE = 1.01
 _FAR = 1.05
 _TRIED = "packing to deadlines and improving step by step were tried"
@@ -88,7 +90,15 @@ def _why_no_gain(group: Group, bound: LowerBound, result: SolveResult) -> str:
     """Why the search found nothing better than the start."""
     options, start = result.problem.options, result.start
     if start.makespan_s <= options.floor_s:
-        words = _none(result, "gives the busiest member more headroom", is_proved=result.all_tried)
+        if start.loads_s[0] <= options.floor_s * _NEAR:
+            # A tenth of headroom, but for rounding: more counts for nothing.
+            return _nobody_late(options)
+        gain = (
+            "more headroom"
+            if options.move_cost_s == 0
+            else "enough headroom for its moves to pay (move_cost_s)"
+        )
+        words = _none(result, f"gives the busiest member {gain}", is_proved=result.all_tried)
         return f"nobody is late, and {words}"
     if math.isfinite(bound.time_s) and start.makespan_s <= bound.time_s * _CLOSE:
         apart = start.makespan_s / bound.time_s if bound.time_s > 0 else 1.0
@@ -96,14 +106,23 @@ def _why_no_gain(group: Group, bound: LowerBound, result: SolveResult) -> str:
         return f"no assignment is sooner{by}, for {cause_in_words(group, bound)}"
     if result.budget == 0:
         return "max_moves is 0"
-    gain = "relieves its slowest member"
-    if math.isfinite(bound.time_s):
-        gain = "drains it sooner" + (
-            f" by {options.move_cost_s:g} s for each" if options.move_cost_s > 0 else ""
-        )
     # Without headroom the load of a member is more than its drain time, and only loads were compared.
     is_proved = result.all_tried and start.loads_s[0] <= start.makespan_s * _SAME
-    return _none(result, gain, is_proved=is_proved)
+    return _none(result, _gain_sought(bound, result), is_proved=is_proved)
+
+
+def _gain_sought(bound: LowerBound, result: SolveResult) -> str:
+    """The gain for which the search looked, as it counts times and moves."""
+    options = result.problem.options
+    gain = "drains it sooner" if math.isfinite(bound.time_s) else "relieves its slowest member"
+    if options.move_cost_s > 0:
+        gain += f" by {options.move_cost_s:g} s for each"
+    # Loads were compared, and those above this are drain times, however many moves are paid for.
+    near_s = result.problem.cost_model.most_without_lag_s + options.move_cost_s * result.budget
+    if options.floor_s > 0 and result.start.makespan_s < near_s:
+        gain += f", with times up to {options.floor_s:g} s counted as {options.floor_s:g} s"
+        gain += " and members with less than a tenth of headroom as later"
+    return gain
 
 
 def _none(result: SolveResult, gain: str, *, is_proved: bool) -> str:

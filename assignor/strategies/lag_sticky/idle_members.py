@@ -97,10 +97,10 @@ class _FairSharing:
         return self._moves_left > 0 or self._has_free
 
     def give_share_to(self, idle: int, most_refusals: int) -> None:
-        """Transfer partitions to one idle member until it has its share or no member can give more."""
+        """Transfer partitions to one idle member until it has its share or `count_cap`, or no member can give more."""
         taken: list[int] = []
         refused: list[tuple[float, int]] = []
-        while self._lacks(idle) and self.can_go_on():
+        while len(taken) < self._problem.cap and self._lacks(idle) and self.can_go_on():
             busiest = self._busiest[0][1]
             # No member holds more than its share any more: further transfers would only shift the lack.
             if (self._utilisation[busiest] <= self._fair_share and taken) or len(refused) >= most_refusals:

@@ -73,7 +73,9 @@ def assign(group: Group, **given: Any) -> Assignment:
     more than `count_cap` if that is possible at all. `count_cap` and `counts` have priority: the moves that they force
     come in addition to `max_moves`, and may drain later. With `max_moves` for every partition, and the options of cost,
     floor and gain at 0, the target is no later than that of `lag-aware` or the sticky strategies; once it is applied,
-    the strategy proposes no move. With a smaller `max_moves` it may take several plans to get there.
+    the strategy proposes no move, if capacities are known. Assumed ones depend on what the busiest owner receives
+    (`_capacity`), so the applied target may be looked at with others. With a smaller `max_moves` it may take several
+    plans to get there.
 
     What is fixed is load on its owner and stays there, with what is over `count_cap` too. The promises hold among the
     assignments that leave it in place.

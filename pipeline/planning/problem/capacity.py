@@ -92,7 +92,13 @@ def identities(members: Sequence[MemberFacts]) -> tuple[str, ...]:
     """
     clients = Counter(member.client_id for member in members)
     hosts = Counter((member.client_id, member.client_host) for member in members)
-    return tuple(_identity(member, clients, hosts) for member in members)
+    names = [_identity(member, clients, hosts) for member in members]
+    # Clients choose their ids: one's may be another's with its host.
+    uses = Counter(names)
+    return tuple(
+        name if uses[name] == 1 else f"member {member.member_id}"
+        for name, member in zip(names, members, strict=True)
+    )
 
 
 def _identity(

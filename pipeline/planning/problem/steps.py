@@ -8,7 +8,7 @@ import numpy as np
 
 from assignor.evaluation.drain.cost import CostModel
 from assignor.evaluation.drain.time import sums_held
-from assignor.model.arrays import Bools, Int32s
+from assignor.model.arrays import Bools, Int32s, Int64s
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 
@@ -69,18 +69,23 @@ def _made(group: Group, target: Assignment, moved: Bools, most: int) -> Bools:
     # Popped from the end, so the heaviest are last.
     for partition in partitions[np.argsort(weight[partitions], kind="stable")].tolist():
         waiting[int(group.owner[partition])][int(target.member[partition])].append(partition)
+    # Arrays, ascending: hundreds of thousands of moves each look at all members.
+    givers = np.array(sorted(waiting))
+    takers_of = {giver: np.array(sorted(takers)) for giver, takers in waiting.items()}
     made = np.zeros(group.n_partitions, np.bool_)
     for _ in range(most):
-        giver = max(waiting, key=lambda member: (*loads.of(member), -member))
-        takers = waiting[giver]
-        taker = min(takers, key=lambda member: (*loads.of(member), member))
-        partition = takers[taker].pop()
+        giver = int(givers[loads.latest(givers)])
+        takers = takers_of[giver]
+        at = loads.earliest(takers)
+        taker = int(takers[at])
+        left = waiting[giver][taker]
+        partition = left.pop()
         made[partition] = True
         loads.move(partition, giver, taker)
-        if not takers[taker]:
-            del takers[taker]
-        if not takers:
-            del waiting[giver]
+        if not left:
+            takers_of[giver] = np.delete(takers, at)
+            if len(takers) == 1:
+                givers = givers[givers != giver]
     return made
 
 
@@ -111,18 +116,21 @@ class _Loads:
         self._model = CostModel(horizon_s=_HORIZON_S, floor_s=0.0)
         self._lag = sums_held(group.lag, member, n).tolist()
         self._rate = sums_held(group.rate, member, n).tolist()
-        self._count = np.bincount(member[member >= 0], minlength=n).tolist()
+        # The last entries, of member -1, are those of nobody, who is never late.
+        self._count = np.append(np.bincount(member[member >= 0], minlength=n), 0)
+        self._late = np.array([*map(self._late_now, range(n)), 0.0])
 
-    def of(self, member: int) -> tuple[float, int]:
-        """Drain time, or lag where capacities are unknown, then the number of partitions; of nobody, the least."""
-        if member < 0:
-            return 0.0, 0
-        capacity, lag = self._group.capacity, self._lag[member]
-        if capacity is None:
-            return lag, self._count[member]
-        return self._model.drain_of_one_s(lag, self._rate[member], float(capacity[member])), self._count[
-            member
-        ]
+    def latest(self, members: Int64s) -> int:
+        """Where in `members` the latest is; of several the one with the most partitions, then the first."""
+        late = self._late[members]
+        alike = np.flatnonzero(late == late.max())
+        return int(alike[self._count[members[alike]].argmax()])
+
+    def earliest(self, members: Int64s) -> int:
+        """Where in `members` the earliest is; of several the one with the fewest partitions, then the first."""
+        late = self._late[members]
+        alike = np.flatnonzero(late == late.min())
+        return int(alike[self._count[members[alike]].argmin()])
 
     def move(self, partition: int, giver: int, taker: int) -> None:
         """Count the partition with its new member."""
@@ -131,3 +139,11 @@ class _Loads:
                 self._lag[member] += sign * float(self._group.lag[partition])
                 self._rate[member] += sign * float(self._group.rate[partition])
                 self._count[member] += sign
+                self._late[member] = self._late_now(member)
+
+    def _late_now(self, member: int) -> float:
+        """Drain time, or lag where capacities are unknown."""
+        capacity, lag = self._group.capacity, self._lag[member]
+        if capacity is None:
+            return float(lag)
+        return self._model.drain_of_one_s(lag, self._rate[member], float(capacity[member]))

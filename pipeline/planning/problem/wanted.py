@@ -64,7 +64,12 @@ def _within_limits(case: Case, state: GroupState) -> Assignment:
     if not is_limited or chosen.moves_whole:
         return whole
     step = step_towards(group, whole, most, by_number=chosen.joins)
-    if step is whole:
+    if step is whole and int(moves_of(group, whole.member).sum()) > most:
+        # What nobody owns does not wait until its number may move: it goes where the rest of the number is.
+        around = replace(group, fixed=group.owner >= 0)
+        step = chosen.assign(around, options)
+        check(around, step)
+    if step is whole or np.array_equal(step.member, group.owner):
         return whole
     check(group, step)
     made, wanted = (int(moves_of(group, one.member).sum()) for one in (step, whole))

@@ -102,3 +102,8 @@ def out(decision: Decision) -> Published:
         base_hash=decision.base_hash,
         valid_until_ms=decision.valid_until_ms,
     )
+
+
+def said(kind: str, *, epoch: int = 1, member: str = "a", why: str | None = None) -> AckFacts:
+    """An acknowledgement in one line."""
+    return AckFacts(kind=kind, member_id=member, epoch=epoch, why=why)

@@ -25,7 +25,7 @@ from tests.support.assignors.drain_groups import (
     to_idle,
 )
 from tests.support.assignors.drain_judge import soonest_s
-from tests.support.assignors.groups import Description, by_name, descriptions, owned_by
+from tests.support.assignors.groups import Description, by_name, descriptions, group, member, owned_by
 
 FEW = settings(max_examples=40)
 
@@ -93,10 +93,29 @@ def test_order_of_the_input_does_not_matter(description: Description) -> None:
     assert by_name(turned, lag_sticky(turned, **options)) == by_name(group, target)
 
 
+@st.composite
+def groups_that_fast_members_join(draw: st.DrawFn) -> Group:
+    """Groups that hardly lag, with members that hold nothing and could do the work of all others."""
+    old, rate = draw(st.integers(1, 3)), draw(st.sampled_from((0.0, 1.0, 2.0)))
+    new, owned_each = draw(st.integers(1, 2)), draw(st.integers(2, 4))
+    members = [
+        member(f"m{m}", "t", owned={"t": range(m * owned_each, (m + 1) * owned_each)}, capacity=10.0)
+        for m in range(old)
+    ]
+    members += [member(f"n{m}", "t", capacity=draw(st.sampled_from((30.0, 100.0)))) for m in range(new)]
+    n = old * owned_each
+    lag = draw(st.sampled_from((0, 20)))
+    return group({"t": n}, *members, lags={"t": [lag] * n}, rates={"t": [rate] * n})
+
+
 @FEW
-@given(group=lagging_groups(), cap=st.integers(1, 5))
-def test_count_cap_holds_whenever_it_can(group: Group, cap: int) -> None:
-    target = lag_sticky(group, count_cap=cap, **FREE)
+@given(
+    group=lagging_groups() | groups_that_fast_members_join(),
+    cap=st.integers(1, 5),
+    max_moves=st.none() | st.integers(0, 8),
+)
+def test_count_cap_holds_whenever_it_can(group: Group, cap: int, max_moves: int | None) -> None:
+    target = lag_sticky(group, count_cap=cap, max_moves=max_moves, **FREE)
 
     counts = validity.check(group, target).counts
     least = int(validity.check(group, sticky.assign(group)).counts.max(initial=0))

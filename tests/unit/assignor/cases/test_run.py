@@ -245,7 +245,7 @@ BAD_CASES = {
     "members.a.capacity: must be from 1e-06": '{"topics":{},"members":{"a":{"topics":[],"capacity":0}}}',
     "4611686018427387904 records per second": '{"topics":{},"members":{"a":{"topics":[],"capacity":1e300}}}',
     "members.a.capacity: must be a number": '{"topics":{},"members":{"a":{"topics":[],"capacity":"1"}}}',
-    "leave it out when it is unknown": '{"topics":{},"members":{"a":{"topics":[],"capacity":1e999}}}',
+    "leave it out when it is unknown": '{"topics":{},"members":{"a":{"topics":[],"capacity":1e-9}}}',
     "lags.u: is not in topics": '{"topics":{},"members":{},"lags":{"u":[]}}',
     "lags.t: 1 values for 2 partitions": '{"topics":{"t":2},"members":{},"lags":{"t":[1]}}',
     "lags.t[1]: must be from 0": '{"topics":{"t":2},"members":{},"lags":{"t":[1,-1]}}',
@@ -267,6 +267,8 @@ BAD_CASES = {
     "must be an object, got a list": "[]",
     "not JSON: Expecting": "nonsense",
     "not JSON: NaN is not a number": '{"topics":{},"members":{},"id":NaN}',
+    "1e999 is too large for a number": '{"topics":{},"members":{},"id":[{"at":1e999}]}',
+    "-1e999 is too large for a number": '{"topics":{},"members":{"a":{"topics":[],"capacity":-1e999}}}',
     "not JSON: Exceeds the limit": '{"topics":{"t":' + "9" * 5000 + '},"members":{}}',
     "nested too deeply": "[" * 100_000,
 }
@@ -279,3 +281,9 @@ def test_bad_case_is_answered_with_the_key_and_what_is_wrong(message: str, line:
     assert set(result) == {"error"}
     assert message in result["error"]
     assert status == 1
+
+
+def test_case_after_one_with_too_large_a_number_is_answered() -> None:
+    status, [bad, good] = answers(json.dumps(case())[:-1] + ',"id":1e999}', json.dumps(case(id=1e308)))
+
+    assert (status, set(bad), good["id"]) == (1, {"error"}, 1e308)

@@ -157,12 +157,13 @@ def test_what_is_fixed_must_stay_and_closed_members_get_nothing(
         check(held, broken)
 
 
-def test_nobody_takes_is_no_reason_while_no_subscriber_is_closed(built: Group) -> None:
+def test_nobody_takes_is_no_reason_while_no_subscriber_is_known_to_be_closed(built: Group) -> None:
     sound = Assignment.complete(built, np.array(SOUND, np.int32))
     unread = np.arange(6) == 3
 
     with pytest.raises(InvalidAssignmentError, match="wrong about whether anybody takes t-3"):
         check(built, sound.without(unread, why=Unassigned.NOBODY_TAKES))
+    check(built, sound.without(unread, why=Unassigned.NOBODY_TAKES), closed_known=False)
 
 
 @pytest.mark.parametrize("even", ["topic", "optimal"])

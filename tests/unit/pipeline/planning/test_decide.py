@@ -194,24 +194,6 @@ def test_never_committed_partition_weighs_its_whole_log_under_earliest() -> None
     )
 
 
-def test_partition_claimed_by_two_members_goes_to_one() -> None:
-    decision = decided(group({"a": {"t": (0, 1)}, "b": {"t": (1, 2, 3)}}))
-
-    assert decision.decided == "publish"
-    assert sorted(r for topics in (decision.assignment or {}).values() for r in topics.values()) == [
-        "0,3",
-        "1-2",
-    ]
-    assert ("t", 1, None) in {(m.topic, m.partition, m.from_member) for m in decision.moves}
-
-
-@pytest.mark.parametrize("partition", [-1, 2**31 - 1])
-def test_claim_on_an_impossible_partition_is_ignored(partition: int) -> None:
-    decision = decided(group({"a": {"t": (0, 1, partition)}, "b": {"t": (2, 3)}}))
-
-    assert decision.assignment == decided().assignment
-
-
 _ABSTENTIONS = {
     "excluded": ({}, {"exclude": True}, "[[plan.groups]] excludes the group"),
     "provisional": ({"provisional": "not read yet"}, {}, "provisional: not read yet"),
@@ -361,12 +343,6 @@ def test_commit_of_another_topic_of_that_name_is_no_ground_for_a_plan() -> None:
 
     assert "the lag of t-1 and 1 other partition(s) is unknown" in reason
     assert "deleted topic of the same name" in reason
-
-
-def test_member_that_reads_an_unobserved_topic_stops_the_plan() -> None:
-    decision = decided(group({"a": {"t": (0, 1), "hidden": (0,)}, "b": {"t": (2, 3)}}))
-
-    assert "hidden" in (decision.reason or "")
 
 
 def test_topic_without_partitions_stops_the_plan() -> None:

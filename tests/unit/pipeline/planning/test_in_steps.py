@@ -7,9 +7,11 @@ import pytest
 
 from pipeline.config.model import GuardsConfig
 from pipeline.planning.facts import AckFacts, Rules
+from pipeline.planning.state import FRESH
 from pipeline.planning.step import guard_limits
 from pipeline.planning.values import Decision
-from tests.support.planning.facts import NO_GUARDS, RULES
+from tests.support.planning.alone import decide
+from tests.support.planning.facts import NO_GUARDS, NOW_MS, RULES, group, partitions
 from tests.support.planning.plan_walk import Held, Walk
 
 _CAPACITY = 2_000.0
@@ -144,4 +146,34 @@ def test_numbers_of_a_join_move_whole_or_not_at_all() -> None:
     assert len(decision.moves) == 30
     assert "a step of 30 of 75 moves (moves_share = 0.1); later plans make the others" in (
         decision.reason or ""
+    )
+
+
+@pytest.mark.parametrize("of_c", [(), (4,)], ids=["its number would move", "another number would"])
+def test_partition_without_an_owner_joins_its_number_at_once_where_no_number_may_move(
+    of_c: tuple[int, ...],
+) -> None:
+    """40 topics of up to 6 partitions, of which 30 may move in all: fewer than one number has."""
+    n = 4 + 2 * len(of_c)
+    topics = tuple(f"t{number:02d}" for number in range(40))
+    numbers = {"a": (0, 1), "b": (2, 3, *range(5, n)), "c": of_c}
+    held = {name: {topic: own for topic in topics if own} for name, own in numbers.items()}
+    held["b"]["t00"] = tuple(number for number in numbers["b"] if number != 3)
+    facts = group(held)
+    facts = replace(facts, members=tuple(replace(one, topics=topics) for one in facts.members))
+    lags = replace(
+        partitions([1000] * 40 * n),
+        topic=[topic for topic in topics for _ in range(n)],
+        partition=np.tile(np.arange(n), 40),
+    )
+    rules = replace(RULES, strategy="sticky-stream-join", guards=replace(NO_GUARDS, moves_share=0.1))
+
+    decision = decide(facts, lags, rules, None, FRESH, now_ms=NOW_MS)
+
+    assert decision.decided == "publish"
+    assert [(m.topic, m.partition, m.from_member, m.to_member) for m in decision.moves] == [
+        ("t00", 3, None, "b")
+    ]
+    assert decision.reason == (
+        f"{40 if of_c else 39} moves of whole partition numbers wait for later plans or a larger moves_share (0.1)"
     )

@@ -10,8 +10,29 @@ REMARKS = {
     "nothing late": (owned([5], [0]), {}, "no move: no member needs more than 20 s"),
     "nothing late but nothing to spare": (
         owned([0], [0], rates=[[9.5], [9.5]]),
-        {},
+        {"move_cost_s": 0.0},
         "no move: nobody is late, and no plan of at most 2 gives the busiest member more headroom",
+    ),
+    "headroom of a tenth": (
+        owned([0, 0, 0], [0], rates=[[0.0, 4.2, 4.8], [0.0]]),
+        {"max_moves": 1, "move_cost_s": 0.0},
+        "no move: no member needs more than 20 s",
+    ),
+    "headroom that is not worth its moves": (
+        owned([0, 0], [0, 0], rates=[[4.6, 4.52], [4.48, 4.46]]),
+        {},
+        (
+            "no move: nobody is late, and no plan of at most 2 gives the busiest member "
+            "enough headroom for its moves to pay (move_cost_s)"
+        ),
+    ),
+    "sooner only below the floor": (
+        owned([1025, 1025], [100], capacity=100.0),
+        {},
+        (
+            "no move: no plan of at most 2 drains it sooner by 1 s for each, with times up to 20 s counted as 20 s "
+            "and members with less than a tenth of headroom as later"
+        ),
     ),
     "best already": (
         owned([900], [0]),
@@ -99,6 +120,16 @@ REMARKS = {
 @pytest.mark.parametrize(("lagging", "options", "said"), REMARKS.values(), ids=list(REMARKS))
 def test_reason_is_given_in_words(lagging: Group, options: dict[str, object], said: str) -> None:
     assert said in remarks(lagging, **options)
+
+
+def test_floor_is_named_only_where_it_may_have_decided() -> None:
+    far, no_floor = (
+        remarks(owned([900, 100], [0]), move_cost_s=11.0),
+        remarks(owned([150, 50], [0]), move_cost_s=30.0, floor_s=0.0),
+    )
+
+    assert far == "no move: no plan of at most 2 drains it sooner by 11 s for each"
+    assert no_floor == "no move: no plan of at most 2 drains it sooner by 30 s for each"
 
 
 def test_plan_that_speaks_for_itself_has_no_remarks() -> None:

@@ -12,7 +12,7 @@ from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies.sticky import strategy as sticky
 from tests.support.assignors.drain_groups import FREE, lag_sticky, moved, owned, remarks
-from tests.support.assignors.groups import by_name, group, member
+from tests.support.assignors.groups import by_name, group, member, owned_by
 
 
 def answered(lagging: Group, **options: object) -> dict[str, list[str]]:
@@ -243,6 +243,15 @@ def test_count_cap_is_kept_with_lag_and_without(lag: int) -> None:
     assert counts.max() <= 3
 
 
+def test_idle_member_gets_no_more_than_count_cap_however_fast_it_is() -> None:
+    owners = [member(f"m{m}", "t", owned={"t": range(3 * m, 3 * m + 3)}, capacity=100.0) for m in range(3)]
+    lagging = group({"t": 9}, *owners, member("new", "t", capacity=1000.0), rates={"t": [20.0] * 9})
+
+    counts = validity.check(lagging, lag_sticky(lagging, max_moves=6, count_cap=3)).counts
+
+    assert counts.tolist() == [2, 2, 2, 3]
+
+
 def test_member_above_the_cap_keeps_its_heaviest_partitions() -> None:
     lagging = owned([5, 30, 10], [0])
 
@@ -373,3 +382,19 @@ def test_worked_example_of_the_module_holds() -> None:
     assert lower_bound_s(lagging) == 90
     assert target.member[0] == 0
     assert moved(lagging, target) == 2
+
+
+@pytest.mark.parametrize("capacity", [None, 38_000.0, 19_000.0])
+def test_applied_target_is_moved_again_only_where_capacities_are_assumed(capacity: float | None) -> None:
+    """They are twice what the busiest receives: 38,000 records/s before, and 24,000 once b has t-1."""
+    members = [
+        member("a", "t", owned={"t": range(4)}, capacity=capacity),
+        member("b", "t", capacity=capacity),
+    ]
+    lags, rates = [2000, 7000, 2000, 3000], [0.0, 7000.0, 4000.0, 8000.0]
+    lagging = group({"t": 4}, *members, lags={"t": lags}, rates={"t": rates})
+
+    target = lag_sticky(lagging, max_moves=4, **FREE)
+    again = lag_sticky(owned_by(lagging, target), max_moves=4, **FREE)
+
+    assert (again.member.tolist() == target.member.tolist()) == (capacity is not None)

@@ -1,6 +1,7 @@
 """How fast members are taken to be: learned while they have a backlog, optimistic where they never had one."""
 
 from dataclasses import replace
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -168,8 +169,20 @@ def test_stuck_member_has_the_least_capacity_that_there_is() -> None:
         ([("1", None, "c1", "/h"), ("2", None, "c2", "/h")], ["client c1", "client c2"]),
         ([("1", None, "c", "/h1"), ("2", None, "c", "/h2")], ["client c /h1", "client c /h2"]),
         ([("1", None, "c", "/h"), ("2", None, "c", "/h")], ["member 1", "member 2"]),
+        (
+            [("1", None, "c", "/h1"), ("2", None, "c", "/h2"), ("3", None, "c /h1", "/h3")],
+            ["member 1", "client c /h2", "member 3"],
+        ),
+        ([("1", "i", "c 1", "/h"), ("2", None, "instance i", "/h")], ["instance i", "client instance i"]),
     ],
-    ids=["static", "own client ids", "one client id on several hosts", "nothing that tells them apart"],
+    ids=[
+        "static",
+        "own client ids",
+        "one client id on several hosts",
+        "nothing that tells them apart",
+        "client id of one is that of another with its host",
+        "client id of one is as another's identity",
+    ],
 )
 def test_member_is_remembered_by_what_outlives_its_restart(
     members: list[tuple[str, str | None, str, str]], expected: list[str]
@@ -180,6 +193,17 @@ def test_member_is_remembered_by_what_outlives_its_restart(
     ]
 
     assert list(identities(facts)) == expected
+
+
+def test_no_two_members_share_an_identity_whatever_their_clients_call_themselves() -> None:
+    clients, hosts = ("c", "c /h", "c /h /h", "c ", "", None), ("/h", "/h /h", " /h", "", None)
+    facts = [
+        MemberFacts(member_id=f"m{number}", client_id=client, client_host=host)
+        for number, (client, host) in enumerate(product(clients, hosts))
+    ]
+
+    for some in combinations(facts, 3):
+        assert len(set(identities(some))) == 3
 
 
 def test_giver_that_does_not_keep_up_yet_is_neither_evidence_nor_taken_to_drain_twice_as_much() -> None:
