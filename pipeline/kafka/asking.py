@@ -36,6 +36,15 @@ def answer(future: "Future[_Answer]", timeout_s: float) -> _Answer:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from late
 
 
+def can_be_asked(group: str) -> bool:
+    """Whether a client can be given this name of a group; Kafka itself takes every name.
+
+    librdkafka takes names as C strings: it would cut this one at its NUL, and ask about another group. A consumer
+    without a group's name ends its process when it is asked for commits.
+    """
+    return bool(group) and "\0" not in group
+
+
 def describe(
     admin: AdminClient, kind: ResourceType, names: Iterable[str], *, timeout_s: float
 ) -> dict[str, "Future[Entries]"]:

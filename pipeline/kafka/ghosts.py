@@ -19,7 +19,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
-from pipeline.kafka.asking import Asked, allow, answer, outcome_of
+from pipeline.kafka.asking import Asked, allow, answer, can_be_asked, outcome_of
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.tokens import ready
 
@@ -33,11 +33,6 @@ Members = Mapping[str, frozenset[PartitionKey]]
 """Partitions assigned to each member of a group."""
 Committed = Mapping[str, tuple[PartitionKey, ...]]
 """Partitions with a stored commit, by group."""
-
-
-def _can_be_asked(group: str) -> bool:
-    # librdkafka takes names as C strings, and would ask about a different group.
-    return bool(group) and "\0" not in group
 
 
 class Brokers:
@@ -73,7 +68,8 @@ class Brokers:
     def _described(
         self, groups: Collection[str]
     ) -> Iterator[tuple[str, ConsumerGroupDescription | KafkaException]]:
-        """Each group with its coordinator's description, or the error."""
+        """Each group that can be asked about, with its coordinator's description or the error."""
+        groups = [group for group in groups if can_be_asked(group)]
         if not groups:
             return
         try:
@@ -82,7 +78,7 @@ class Brokers:
         except KafkaException as failure:
             yield from ((group, failure) for group in groups)
             return
-        asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
+        asked = admin.describe_consumer_groups(groups, request_timeout=self._timeout_s)
         for group, future in asked.items():
             try:
                 yield group, answer(future, self._timeout_s)
@@ -104,8 +100,10 @@ class Brokers:
     ) -> dict[PartitionKey, int | None] | None:
         """The group's committed offset in each partition; None for no commit.
 
-        Leaves out partitions without a certain answer; None if the coordinator does not answer.
+        Leaves out partitions without a certain answer; None if the coordinator does not answer or cannot be asked.
         """
+        if not can_be_asked(group):
+            return None
         wanted = [TopicPartition(*key) for key in partitions]
         if not wanted:
             return {}
@@ -184,7 +182,7 @@ class GhostHunt:
         gone = self.brokers.are_gone(suspects)
         self._rounds += 1
         self._asked_in |= dict.fromkeys(suspects, self._rounds)
-        asked = [group for group in unlisted if group not in gone and _can_be_asked(group)]
+        asked = [group for group in unlisted if group not in gone and can_be_asked(group)]
         turn = sorted(asked, key=lambda group: self._asked_in.get(group, 0))[:_MOST_IN_A_BATCH]
         self._asked_in |= dict.fromkeys(turn, self._rounds)
         self._asked_in = {group: number for group, number in self._asked_in.items() if group in unlisted}
@@ -211,9 +209,9 @@ class GhostHunt:
             self._waiting = {
                 group: keys
                 for group, keys in known.items()
-                if group not in (listed or ()) and _can_be_asked(group)
+                if group not in (listed or ()) and can_be_asked(group)
             }
-            self.strangers = {group for group in listed or () if group not in known and _can_be_asked(group)}
+            self.strangers = {group for group in listed or () if group not in known and can_be_asked(group)}
         asked = dict(list(self._waiting.items())[:_MOST_IN_A_BATCH])
         self._waiting = {group: keys for group, keys in self._waiting.items() if group not in asked}
         self._suspects = {group: asked[group] for group in self.brokers.are_gone(asked)}

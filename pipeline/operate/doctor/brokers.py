@@ -26,7 +26,7 @@ from pipeline.errors import (
     ConfigError,
     PipelineError,
 )
-from pipeline.kafka.asking import allow, answer, outcome_of
+from pipeline.kafka.asking import allow, answer, can_be_asked, outcome_of
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.errors import RIGHTS, client_with_reason, explained
 from pipeline.kafka.poke_member import is_poke
@@ -145,8 +145,7 @@ def _messages(consumer: Consumer, topic: str, config: Config, *, offset: int) ->
 
 def _described(config: Config, group: GroupEvidence, figures: Figures) -> Finding:
     """Whether Kafka has the group, as this user may see it."""
-    # librdkafka takes names as C strings: another group than this one would be asked about.
-    if not group.group_id or "\0" in group.group_id:
+    if not can_be_asked(group.group_id):
         return figures.finding("unknown", "Kafka's client cannot ask about a group of this name")
     timeout_s = _timeout_s(config)
     try:

@@ -14,7 +14,7 @@ from typing import final
 from confluent_kafka import OFFSET_INVALID, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, MemberDescription
 
-from pipeline.kafka.asking import answer, in_words
+from pipeline.kafka.asking import answer, can_be_asked, in_words
 from pipeline.kafka.client import admin_of
 from pipeline.kafka.sources.groups.listing import state_of, type_of
 from pipeline.kafka.sources.groups.settings import (
@@ -105,8 +105,7 @@ class _Questions:
             return GroupAnswer(group=group, error=" ".join(why.split()))
 
     def _why_unasked(self, group: ListedGroup) -> str | None:
-        if not group.group_id or "\0" in group.group_id:
-            # librdkafka takes names as C strings, and would ask for a different group.
+        if not can_be_asked(group.group_id):
             return _UNASKABLE
         return NOT_ASKED_IN_TIME if self._left_s() < _LEAST_S else None
 

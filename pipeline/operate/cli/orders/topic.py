@@ -27,7 +27,7 @@ from assignor.protocol.commands import Orders
 from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import BrokerUnavailableError
-from pipeline.kafka.asking import answer
+from pipeline.kafka.asking import answer, can_be_asked
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.errors import FENCED, Reason, client_with_reason, error_of_call, explained
 from pipeline.kafka.tokens import ready
@@ -141,6 +141,8 @@ class OrdersTopic:
 
     def knows_group(self, group: str) -> bool:
         """Whether the cluster has the group; true if it does not report that."""
+        if not can_be_asked(group):
+            return True
         try:
             # Without this reference, the client would be collected before the answer comes.
             admin = AdminClient(ready(self._properties))
