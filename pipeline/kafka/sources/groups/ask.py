@@ -2,13 +2,14 @@
 
 librdkafka 2.16 ends its process when a broker answers an admin client's request for offsets with NOT_COORDINATOR. So a
 client lives as long as its task, which knows no coordinator of an earlier batch, and only a coordinator that has just
-described the group is asked for its offsets. If the process ends all the same, Spark repeats the task.
+described the group is asked for its offsets. If the process ends all the same, Spark repeats the task, which then
+leaves out the groups whose descriptions end it (`ask_after_crash`).
 """
 
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from confluent_kafka import OFFSET_INVALID, ConsumerGroupTopicPartitions, KafkaError, KafkaException
@@ -16,6 +17,7 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, MemberD
 
 from pipeline.kafka.asking import answer, can_be_asked, in_words
 from pipeline.kafka.client import admin_of
+from pipeline.kafka.descriptions import Description, describe_groups
 from pipeline.kafka.sources.groups.listing import state_of, type_of
 from pipeline.kafka.sources.groups.settings import (
     NOT_ASKED_IN_TIME,
@@ -75,6 +77,25 @@ def ask(settings: GroupsSettings, share: GroupShare) -> Iterator[GroupAnswer]:
     questions = _Questions(admin, ends_at_s=time.monotonic() + settings.request_timeout_s)
     with ThreadPoolExecutor(share.at_once) as pool:
         yield from pool.map(questions.answered, share.groups)
+
+
+def ask_after_crash(settings: GroupsSettings, share: GroupShare) -> Iterator[GroupAnswer]:
+    """As `ask`, without the groups on whose descriptions the client fails, which other processes find out."""
+    names = [group.group_id for group in share.groups]
+    described = describe_groups(settings.properties, names, timeout_s=settings.request_timeout_s)
+    why = {name: _why_undescribed(said) for name, said in described.items()}
+    groups = tuple(group for group in share.groups if why.get(group.group_id) is None)
+    yield from ask(settings, replace(share, groups=groups))
+    for group in share.groups:
+        if (error := why.get(group.group_id)) is not None:
+            yield GroupAnswer(group=group, error=error)
+
+
+def _why_undescribed(said: Description | KafkaException) -> str | None:
+    """Why a group is not asked about once more; None if its coordinator has answered."""
+    if isinstance(said, Description) or said.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+        return None
+    return in_words(said)
 
 
 def unanswered(share: GroupShare, error: str) -> Iterator[GroupAnswer]:

@@ -1,11 +1,13 @@
 """When a group is taken for a ghost: the brokers have said so twice, and nothing else."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 
-from pipeline.kafka import ghosts
+from pipeline.kafka import descriptions, ghosts
+from pipeline.kafka.descriptions import describe_groups
 from pipeline.kafka.ghosts import Brokers, GhostHunt
 
 DAY_MS = 86_400_000
@@ -125,7 +127,8 @@ def test_no_client_is_given_the_name_of_a_group_that_it_cuts_or_dies_of(
         raise AssertionError("a client was made")
 
     monkeypatch.setattr(ghosts, "Consumer", is_made)
-    brokers = Brokers({}, is_made, timeout_s=1)
+    monkeypatch.setattr(descriptions.child_python, "asked", is_made)
+    brokers = Brokers({}, is_made, partial(describe_groups, {}, timeout_s=1), timeout_s=1)
 
     assert brokers.commits(name, KEYS) is None
     assert brokers.members([name]) == {}

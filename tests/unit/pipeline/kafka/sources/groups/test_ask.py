@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError, KafkaException, TopicPartition
 
+from pipeline.kafka.descriptions import UNREADABLE, Description
 from pipeline.kafka.sources.groups import ask, listing
 from pipeline.kafka.sources.groups.ask import Commit, GroupAnswer
 from pipeline.kafka.sources.groups.settings import (
@@ -340,3 +341,29 @@ def test_groups_that_had_no_answer_come_last_and_before_them_those_nobody_was_as
     (share,) = shared_out(groups(4), tasks=1, at_once=5, doubtful=doubtful)
 
     assert names(share) == ["g002", "g003", "g001", "g000"]
+
+
+def test_after_a_crash_the_groups_on_which_the_client_fails_are_not_asked_about(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Description(state="STABLE", kind="CLASSIC", members=())
+    said = {
+        "fatal": KafkaException(KafkaError(KafkaError._FAIL, UNREADABLE)),
+        "plain": plain,
+        # Kafka's client describes no share groups.
+        "share": KafkaException(KafkaError(NOT_FOUND)),
+    }
+    monkeypatch.setattr(ask, "describe_groups", lambda *_, **__: said)
+    share = GroupShare(
+        groups=tuple(ListedGroup(name, "classic", "Stable") for name in ("", *said)), at_once=2
+    )
+
+    told = {one.group.group_id: one.error for one in ask.ask_after_crash(settings(), share)}
+
+    assert told == {
+        "": "the client cannot describe a group of this name",
+        "fatal": UNREADABLE,
+        "plain": None,
+        "share": None,
+    }
+    assert {*admin.asked_for_offsets} == {"plain", "share"}
