@@ -93,7 +93,8 @@ def ask_after_crash(settings: GroupsSettings, share: GroupShare) -> Iterator[Gro
 
 def _why_undescribed(said: Description | KafkaException) -> str | None:
     """Why a group is not asked about once more; None if its coordinator has answered."""
-    if isinstance(said, Description) or said.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+    asked_again = {KafkaError.GROUP_ID_NOT_FOUND, KafkaError._INVALID_ARG}
+    if isinstance(said, Description) or said.args[0].code() in asked_again:
         return None
     return in_words(said)
 
@@ -140,10 +141,10 @@ class _Questions:
         commits = self._commits(group.group_id)
         if isinstance(commits, str):
             return GroupAnswer(group=group, error=commits)
-        if described is None and (commits == () or group.group_type == "classic"):
+        if described is None and not group.is_other and (commits == () or group.group_type == "classic"):
             return GroupAnswer(group=group, error=_NO_SUCH_GROUP)
         if described is None:
-            # Share groups commit nothing, and Streams groups are not described.
+            # Share groups commit nothing; Streams groups and those of other protocols are not described.
             return GroupAnswer(group=group, commits=commits or ())
         now = _as_described(group, described)
         return GroupAnswer(
@@ -167,7 +168,10 @@ class _Questions:
         try:
             described: ConsumerGroupDescription = answer(asked[group.group_id], left_s)
         except KafkaException as failure:
-            if failure.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+            code = failure.args[0].code()
+            # "… is not a consumer group", of one of Connect's, for example.
+            is_other = group.is_other and code == KafkaError._INVALID_ARG
+            if is_other or code == KafkaError.GROUP_ID_NOT_FOUND:
                 return None
             raise
         return None if state_of(described) == "Dead" else described

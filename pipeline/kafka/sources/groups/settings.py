@@ -42,6 +42,8 @@ class ListedGroup:
     """'classic', 'consumer', or 'unknown': the client knows no other type, and older brokers report none."""
     state: str | None
     """Kafka's name of the state; None if the client does not know it."""
+    is_other: bool = False
+    """Only the list of groups of all protocols has it: its members are not those of a group of consumers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

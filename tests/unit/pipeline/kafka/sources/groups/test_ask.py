@@ -1,6 +1,7 @@
 """What a task makes of the answers of coordinators, and of silence."""
 
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -276,9 +277,23 @@ def _raising(code: int) -> Callable[[Any], Any]:
     return raises
 
 
-def of_brokers(monkeypatch: pytest.MonkeyPatch, valid: list[Any], errors: list[Any]) -> None:
+def of_brokers(
+    monkeypatch: pytest.MonkeyPatch,
+    valid: list[Any],
+    errors: list[Any],
+    *,
+    others: tuple[str, ...] | None = (),
+) -> None:
+    """Brokers that list these groups of consumers, and these others; None if they do not list the others."""
     found = SimpleNamespace(valid=valid, errors=errors)
-    made = SimpleNamespace(list_consumer_groups=lambda **_options: _future(found))
+
+    def list_groups(**_options: Any) -> list[Any]:
+        if others is None:
+            raise KafkaException(KafkaError(TIMED_OUT))
+        warnings.warn("use list_consumer_groups", DeprecationWarning, stacklevel=1)
+        return [SimpleNamespace(id=name) for name in (*(one.group_id for one in valid), *others)]
+
+    made = SimpleNamespace(list_consumer_groups=lambda **_options: _future(found), list_groups=list_groups)
     monkeypatch.setattr(listing, "admin_of", lambda _properties: made)
 
 
@@ -299,6 +314,42 @@ def test_listing_has_the_wanted_groups_with_types_and_states(monkeypatch: pytest
         ListedGroup("b", "consumer", None),
         ListedGroup("c", "unknown", "Stable"),
     )
+
+
+def test_groups_of_other_protocols_are_listed_and_that_they_are_missing_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = SimpleNamespace(group_id="g", type=ConsumerGroupType.CLASSIC, state=ConsumerGroupState.EMPTY)
+    of_brokers(monkeypatch, [plain], [], others=("connect-x", "lagwise-2", "streams-x"))
+
+    found = listing.listed(settings())
+    of_brokers(monkeypatch, [plain], [], others=None)
+    partial = listing.listed(settings())
+
+    other = [ListedGroup(name, "unknown", None, is_other=True) for name in ("connect-x", "streams-x")]
+    assert (found.groups, found.error) == ((other[0], ListedGroup("g", "classic", "Empty"), other[1]), None)
+    assert partial.groups == (ListedGroup("g", "classic", "Empty"),)
+    assert (partial.error or "").startswith(
+        "groups of Streams, Connect and other protocols could not be listed"
+    )
+
+
+def test_group_of_another_protocol_has_its_commits_and_unknown_members(admin: Admin) -> None:
+    dead = SimpleNamespace(members=[], partition_assignor="", state=ConsumerGroupState.DEAD, type=None)
+    # Kafka's client refuses to describe groups of Connect's workers, and gets no answer about Streams groups.
+    admin.described |= {"connect": KafkaError._INVALID_ARG, "streams": dead, "idle": dead}
+    admin.offsets |= {"connect": {0: 7}, "streams": {1: 8}}
+    share = GroupShare(
+        groups=tuple(ListedGroup(name, "unknown", None, is_other=True) for name in admin.described), at_once=1
+    )
+
+    told = {one.group.group_id: (one.error, one.members, one.commits) for one in ask.ask(settings(), share)}
+
+    assert told == {
+        "connect": (None, None, (Commit("t", 0, 7, None),)),
+        "streams": (None, None, (Commit("t", 1, 8, None),)),
+        "idle": (None, None, ()),
+    }
 
 
 def test_listing_without_one_broker_says_that_there_may_be_more(monkeypatch: pytest.MonkeyPatch) -> None:
