@@ -379,19 +379,34 @@ def groups(count: int) -> list[ListedGroup]:
 
 
 def test_few_groups_are_one_share_and_many_as_many_as_run_at_once() -> None:
-    assert [len(one.groups) for one in shared_out(groups(80), tasks=4, at_once=50, doubtful={})] == [80]
-    found = shared_out(groups(950), tasks=4, at_once=50, doubtful={})
+    assert [len(one.groups) for one in shared_out(groups(80), tasks=4, at_once=50, doubtful={}, tick=1)] == [
+        80
+    ]
+    found = shared_out(groups(950), tasks=4, at_once=50, doubtful={}, tick=1)
     assert [(len(one.groups), one.at_once) for one in found] == [(238, 12), (238, 12), (237, 12), (237, 12)]
     assert sorted(name for one in found for name in names(one)) == [one.group_id for one in groups(950)]
-    assert shared_out([], tasks=4, at_once=50, doubtful={}) == []
+    assert shared_out([], tasks=4, at_once=50, doubtful={}, tick=1) == []
 
 
-def test_groups_that_had_no_answer_come_last_and_before_them_those_nobody_was_asked_about() -> None:
-    doubtful = {"g000": "its coordinator did not answer: timed out", "g001": NOT_ASKED_IN_TIME}
+def test_groups_without_an_answer_come_last_and_those_nobody_was_asked_about_first() -> None:
+    doubtful = {"g000": "its coordinator did not answer: timed out", "g003": NOT_ASKED_IN_TIME}
 
-    (share,) = shared_out(groups(4), tasks=1, at_once=5, doubtful=doubtful)
+    (share,) = shared_out(groups(4), tasks=1, at_once=5, doubtful=doubtful, tick=1)
 
-    assert names(share) == ["g002", "g003", "g001", "g000"]
+    first, *answered, last = names(share)
+    assert (first, {*answered}, last) == ("g003", {"g001", "g002"}, "g000")
+
+
+def test_with_too_many_groups_for_a_batch_each_has_its_turn() -> None:
+    every, asked = {one.group_id for one in groups(400)}, set[str]()
+    doubtful: dict[str, str] = {}
+    for tick in range(40):
+        (share,) = shared_out(groups(400), tasks=1, at_once=5, doubtful=doubtful, tick=tick)
+        turn = {*names(share)[:80]}
+        asked |= turn
+        doubtful = dict.fromkeys(every - turn, NOT_ASKED_IN_TIME)
+
+    assert asked == every
 
 
 def test_after_a_crash_the_groups_on_which_the_client_fails_are_not_asked_about(
