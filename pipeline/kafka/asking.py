@@ -20,6 +20,8 @@ Outcome: TypeAlias = Literal["known", "refused", "silent"]
 Entries: TypeAlias = Mapping[str, Any]
 """The configuration of a topic or broker: entries with a `value`, by name."""
 
+UNASKABLE = "the client cannot describe a group of this name"
+"""Why there is no answer about a group that `can_be_asked` denies."""
 _GRACE_S = 5.0
 _Answer = TypeVar("_Answer")
 

@@ -15,7 +15,7 @@ from typing import final
 from confluent_kafka import OFFSET_INVALID, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, MemberDescription
 
-from pipeline.kafka.asking import answer, can_be_asked, in_words
+from pipeline.kafka.asking import UNASKABLE, answer, can_be_asked, in_words
 from pipeline.kafka.client import admin_of
 from pipeline.kafka.descriptions import Description, describe_groups
 from pipeline.kafka.sources.groups.listing import state_of, type_of
@@ -29,7 +29,6 @@ from pipeline.kafka.sources.groups.settings import (
 # A shorter one shows nothing about the broker, and librdkafka cannot take every short timeout.
 _LEAST_S = 1.0
 _NO_SUCH_GROUP = "its coordinator does not know the group, although a broker has just listed it"
-_UNASKABLE = "the client cannot describe a group of this name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ class _Questions:
 
     def _why_unasked(self, group: ListedGroup) -> str | None:
         if not can_be_asked(group.group_id):
-            return _UNASKABLE
+            return UNASKABLE
         return NOT_ASKED_IN_TIME if self._left_s() < _LEAST_S else None
 
     def _said(self, group: ListedGroup) -> GroupAnswer:
