@@ -137,7 +137,13 @@ class _Questions:
             KafkaException: There is no answer, or a refusal.
         """
         described = self._described(group)
-        commits = self._commits(group.group_id)
+        try:
+            commits = self._commits(group.group_id)
+        except KafkaException as failure:
+            named = _name(described)
+            return GroupAnswer(
+                group=group, error=f"its coordinator{named} did not return its commits: {in_words(failure)}"
+            )
         if isinstance(commits, str):
             return GroupAnswer(group=group, error=commits)
         if described is None and not group.is_other and (commits == () or group.group_type == "classic"):
@@ -194,7 +200,8 @@ class _Questions:
         found = []
         for one in answered.topic_partitions or ():
             if one.error is not None:
-                return f"its coordinator does not return its commit in {one.topic}-{one.partition}: {one.error.str()}"
+                why = in_words(KafkaException(one.error))
+                return f"its coordinator does not return its commit in {one.topic}-{one.partition}: {why}"
             if one.offset == OFFSET_INVALID:
                 continue
             if one.offset < 0:
@@ -211,6 +218,12 @@ def _as_described(group: ListedGroup, described: ConsumerGroupDescription) -> Li
         group.group_type if kind == "unknown" else kind,
         state_of(described) or group.state,
     )
+
+
+def _name(described: ConsumerGroupDescription | None) -> str:
+    """Number and address of the coordinator behind its mention, if it has described the group."""
+    node = None if described is None else described.coordinator
+    return "" if node is None else f", broker {node.id} ({node.host}:{node.port}),"
 
 
 def _member(member: MemberDescription, group: ListedGroup) -> Member:

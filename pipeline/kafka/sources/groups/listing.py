@@ -61,9 +61,9 @@ def _every_name(admin: AdminClient, timeout_s: float) -> tuple[set[str], str | N
 def _why_incomplete(errors: list[Any] | None) -> str | None:
     if not errors:
         return None
-    first = errors[0]
-    text = in_words(first) if isinstance(first, KafkaException) else str(first)
-    return f"{len(errors)} broker(s) did not list their groups: {text}"
+    # The client does not tell of which broker an error is.
+    first = errors[0] if isinstance(errors[0], KafkaException) else KafkaException(errors[0])
+    return f"{len(errors)} broker(s) did not list their groups: {in_words(first)}"
 
 
 def type_of(group: Any) -> str:

@@ -53,6 +53,7 @@ class Admin:
             partition_assignor="range",
             state=ConsumerGroupState.STABLE,
             type=ConsumerGroupType.CLASSIC,
+            coordinator=SimpleNamespace(id=2, host="kafka-2", port=9092),
         )
         return {name: _future(self.described.get(name, plain))}
 
@@ -202,7 +203,11 @@ def test_group_whose_coordinator_is_silent_has_no_answer_and_others_do(admin: Ad
 
     told = asked("silent", "g")
 
-    assert (told["silent"].error or "").startswith("its coordinator did not answer: ")
+    words = {
+        "described": "its coordinator did not answer: ",
+        "offsets": "its coordinator, broker 2 (kafka-2:9092), did not return its commits: ",
+    }
+    assert (told["silent"].error or "").startswith(words[of])
     assert (told["silent"].members, told["silent"].commits) == (None, ())
     assert told["g"].commits == (Commit("t", 0, 7, None),)
 
@@ -360,6 +365,17 @@ def test_listing_without_one_broker_says_that_there_may_be_more(monkeypatch: pyt
 
     assert [one.group_id for one in found.groups] == ["a"]
     assert (found.error or "").startswith("1 broker(s) did not list their groups: ")
+
+
+@pytest.mark.parametrize("wrapped", [KafkaException, lambda error: error])
+def test_broker_that_refuses_to_list_is_told_in_words_with_the_page_of_rights(
+    monkeypatch: pytest.MonkeyPatch, wrapped: Any
+) -> None:
+    of_brokers(monkeypatch, [], [wrapped(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED, "not allowed"))])
+
+    assert listing.listed(settings()).error == (
+        "1 broker(s) did not list their groups: not allowed (deploying-security.md lists the rights that lagwise needs)"
+    )
 
 
 def test_listing_that_fails_has_no_groups_and_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
