@@ -54,11 +54,13 @@ class Told(StepBatches):
         hunt: Any = GhostHunt(brokers=self.coordinators)  # type: ignore[arg-type]
         super().__init__(root, *STEPS, config=Config(source=source), ghosts=hunt)
 
-    def batch(self, *rows: Row, listed: tuple[str, ...], error: str | None = None, **more: Any) -> None:
-        """One in which the brokers list these groups."""
+    def batch(
+        self, *rows: Row, listed: tuple[str, ...], error: str | None = None, topic: str = "id", **more: Any
+    ) -> None:
+        """One in which the brokers list these groups, and the topic has this id."""
         ends = [
             {"row_kind": "log_offset", "partition": number, "log_start_offset": 0, "log_end_offset": 100}
-            | {"last_stable_offset": 100, "observed_at_ms": NOW_MS + self._batches * 1000, "topic_id": "id"}
+            | {"last_stable_offset": 100, "observed_at_ms": NOW_MS + self._batches * 1000, "topic_id": topic}
             for number in (0, 1)
         ]
         listing = [{"row_kind": "group_listing", "error": error}]
@@ -410,3 +412,25 @@ def test_remark_quotes_the_name_of_a_group() -> None:
     asked = Asked(unanswered={"": UNASKABLE})
 
     assert remarks_of(asked)[0].endswith(f"newer ones; '': {UNASKABLE}")
+
+
+def test_answer_with_the_offset_of_the_topic_before_counts_once_the_new_topic_is_known(told: Told) -> None:
+    told.batch(*answer("a", p0=40), listed=("a",))
+    found = []
+    for _ in range(3):
+        # The group has read the topic again, as far as it had read the one before.
+        told.batch(*answer("a", p0=40), listed=("a",), topic="other")
+        (row,) = told.store.rows("partition_lag", ["lag", "commit_topic_id"])
+        found.append((row["lag"], row["commit_topic_id"]))
+
+    assert found == [(None, "id"), (60, "other"), (60, "other")]
+
+
+def test_stored_offset_of_the_topic_before_does_not_count_without_an_answer(told: Told) -> None:
+    told.batch(*answer("a", p0=40), listed=("a",))
+    for _ in range(3):
+        told.batch(*silent("a"), listed=("a",), topic="other")
+
+    assert told.store.rows("partition_lag", ["lag", "commit_topic_id"]) == [
+        {"lag": None, "commit_topic_id": "id"}
+    ]
