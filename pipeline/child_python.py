@@ -1,5 +1,6 @@
 """A second Python process that finds modules where this one finds them."""
 
+import subprocess
 import sys
 
 
@@ -15,3 +16,24 @@ def command(code: str) -> list[str]:
 def module_command(name: str) -> list[str]:
     """The command that runs module `name` as `python -m` does; its arguments come behind it."""
     return command(f"import runpy; runpy.run_module({name!r}, run_name='__main__', alter_sys=True)")
+
+
+def asked(command: list[str], question: str, *, timeout_s: float) -> "subprocess.CompletedProcess[str]":
+    """Run the command with the question on stdin; return how it ended, with what it wrote to stdout.
+
+    Raises:
+        OSError: The process cannot be started.
+        subprocess.TimeoutExpired: It did not end in time, and was killed.
+        UnicodeDecodeError: What it wrote is no UTF-8.
+    """
+    # A session of its own, so that Ctrl-C at this process's terminal does not end it half-way.
+    return subprocess.run(
+        command,
+        input=question,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=timeout_s,
+        text=True,
+        check=False,
+        start_new_session=True,
+    )

@@ -43,8 +43,9 @@ def fold_commits(
 ) -> pa.Table:
     """Return one row per partition that a group has committed or owns.
 
-    A row has the stored row (`old`), the commit that now holds (top-level columns), `has_new_commit`, `is_reread` (a
-    full reading delivered the commit: it may be older than the stored one) and the `owner`; null if there is none.
+    A row has the stored row (`old`), the commit that now holds (top-level columns), `has_new_commit`, `is_repeated` (a
+    coordinator has returned the stored offset again), `is_reread` (a full reading delivered the commit: it may be older
+    than the stored one) and the `owner`; null if there is none.
 
     Args:
         stored: `schemas.PARTITION_LAG`.
@@ -81,6 +82,7 @@ def fold_commits(
         "old": taken(struct(stored, stored.column_names), old),
         "owner": taken(struct(held, OWNER), owner),
         "has_new_commit": pa.array(is_commit & ~is_answer),
+        "is_repeated": pa.array(is_told & _is_said(commits, new) & has_old & ~is_newer),
         # A coordinator states the present, so it supersedes nothing newer.
         "is_reread": pa.array(is_newer & has_old & ~stays & (is_answer | ~_is_said(commits, new))),
         **commit,

@@ -20,6 +20,8 @@ Outcome: TypeAlias = Literal["known", "refused", "silent"]
 Entries: TypeAlias = Mapping[str, Any]
 """The configuration of a topic or broker: entries with a `value`, by name."""
 
+UNASKABLE = "the client cannot describe a group of this name"
+"""Why there is no answer about a group that `can_be_asked` denies."""
 _GRACE_S = 5.0
 _Answer = TypeVar("_Answer")
 
@@ -34,6 +36,15 @@ def answer(future: "Future[_Answer]", timeout_s: float) -> _Answer:
         return future.result(timeout_s + _GRACE_S)
     except FutureTimeoutError as late:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from late
+
+
+def can_be_asked(group: str) -> bool:
+    """Whether a client can be given this name of a group; Kafka itself takes every name.
+
+    librdkafka takes names as C strings: it would cut this one at its NUL, and ask about another group. A consumer
+    without a group's name ends its process when it is asked for commits.
+    """
+    return bool(group) and "\0" not in group
 
 
 def describe(

@@ -38,7 +38,9 @@ class Confirmations:
 
     brokers: Brokers
     _last: str = ""
-    """The last group that was asked about; the next batch continues after it."""
+    """The last group that was asked about for its commits; the next batch continues after it."""
+    _last_seconded: str = ""
+    """The last group that was asked about for its members."""
     _absent: set[CommitKey] = field(default_factory=set)
     """Commits that were reported missing once."""
 
@@ -52,7 +54,8 @@ class Confirmations:
             doubtful: Stored commits; others matter only if they exist.
         """
         self._absent &= doubtful
-        asked = self._turn(groups)
+        asked = _turn(groups, after=self._last)
+        self._last = asked[-1] if asked else ""
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             answers = list(pool.map(lambda group: self.brokers.commits(group, groups[group]), asked))
         return [
@@ -64,15 +67,10 @@ class Confirmations:
 
     def seconded(self, stored: Mapping[str, Members]) -> tuple[str, ...]:
         """Groups whose members and assignments the brokers report as stored."""
-        known = self.brokers.members(sorted(stored)[:_MOST_IN_A_BATCH])
+        asked = _turn(stored, after=self._last_seconded)
+        self._last_seconded = asked[-1] if asked else ""
+        known = self.brokers.members(asked)
         return tuple(sorted(group for group, members in known.items() if members == stored[group]))
-
-    def _turn(self, groups: Iterable[str]) -> list[str]:
-        names = sorted(groups)
-        later = [name for name in names if name > self._last]
-        turn = [*later, *names[: len(names) - len(later)]][:_MOST_IN_A_BATCH]
-        self._last = turn[-1] if turn else ""
-        return turn
 
     def _is_absent(self, key: CommitKey, doubtful: AbstractSet[CommitKey]) -> bool:
         """Whether the commit is reported missing for the second time."""
@@ -80,3 +78,10 @@ class Confirmations:
         if key in doubtful:
             self._absent ^= {key}
         return is_second
+
+
+def _turn(groups: Iterable[str], *, after: str) -> list[str]:
+    """Some of the groups, those behind `after` first."""
+    names = sorted(groups)
+    later = [name for name in names if name > after]
+    return [*later, *names[: len(names) - len(later)]][:_MOST_IN_A_BATCH]

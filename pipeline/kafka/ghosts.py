@@ -6,20 +6,20 @@ name, twice, a batch apart, that it is dead or unknown and has no commit. No oth
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from confluent_kafka import (
     OFFSET_INVALID,
     Consumer,
-    ConsumerGroupState,
     KafkaError,
     KafkaException,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
+from confluent_kafka.admin import AdminClient
 
-from pipeline.kafka.asking import Asked, allow, answer, outcome_of
+from pipeline.kafka.asking import Asked, allow, answer, can_be_asked, outcome_of
+from pipeline.kafka.descriptions import Answer
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.tokens import ready
 
@@ -35,20 +35,28 @@ Committed = Mapping[str, tuple[PartitionKey, ...]]
 """Partitions with a stored commit, by group."""
 
 
-def _can_be_asked(group: str) -> bool:
-    # librdkafka takes names as C strings, and would ask about a different group.
-    return bool(group) and "\0" not in group
-
-
 class Brokers:
     """Asks the brokers about groups."""
 
     def __init__(
-        self, properties: Mapping[str, str], make_admin: Callable[[], AdminClient], *, timeout_s: float
+        self,
+        properties: Mapping[str, str],
+        make_admin: Callable[[], AdminClient],
+        describe: Callable[[Collection[str]], Mapping[str, Answer]],
+        *,
+        timeout_s: float,
     ) -> None:
-        """Ask nothing yet; the properties have their secrets resolved."""
+        """Ask nothing yet.
+
+        Args:
+            properties: With their secrets resolved.
+            make_admin: Makes a client with these properties.
+            describe: `describe_groups`; on some descriptions the client ends its process.
+            timeout_s: Time to wait for an answer.
+        """
         self._properties = dict(properties)
         self._make_admin = make_admin
+        self._describe = describe
         self._timeout_s = timeout_s
         self._asked = Asked()
 
@@ -66,34 +74,15 @@ class Brokers:
         """Groups that are dead or unknown, and have no commit for any of their partitions."""
         return frozenset(
             group
-            for group, said in self._described(groups)
+            for group, said in self._describe(groups).items()
             if self._is_dead(said) and self._has_no_commit(group, groups[group])
         )
 
-    def _described(
-        self, groups: Collection[str]
-    ) -> Iterator[tuple[str, ConsumerGroupDescription | KafkaException]]:
-        """Each group with its coordinator's description, or the error."""
-        if not groups:
-            return
-        try:
-            # Without this reference, the client would be collected before the answer comes.
-            admin = self._make_admin()
-        except KafkaException as failure:
-            yield from ((group, failure) for group in groups)
-            return
-        asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
-        for group, future in asked.items():
-            try:
-                yield group, answer(future, self._timeout_s)
-            except KafkaException as failure:
-                yield group, failure
-
-    def _is_dead(self, said: ConsumerGroupDescription | KafkaException) -> bool:
+    def _is_dead(self, said: Answer) -> bool:
         if isinstance(said, KafkaException):
             self._say_refused(said)
             return bool(said.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND)
-        return bool(said.state == ConsumerGroupState.DEAD)
+        return said.state == "DEAD"
 
     def _has_no_commit(self, group: str, partitions: tuple[PartitionKey, ...]) -> bool:
         found = self.commits(group, partitions)
@@ -104,8 +93,10 @@ class Brokers:
     ) -> dict[PartitionKey, int | None] | None:
         """The group's committed offset in each partition; None for no commit.
 
-        Leaves out partitions without a certain answer; None if the coordinator does not answer.
+        Leaves out partitions without a certain answer; None if the coordinator does not answer or cannot be asked.
         """
+        if not can_be_asked(group):
+            return None
         wanted = [TopicPartition(*key) for key in partitions]
         if not wanted:
             return {}
@@ -131,16 +122,10 @@ class Brokers:
 
     def members(self, groups: Collection[str]) -> dict[str, Members]:
         """The members of each group that its coordinator knows and that is not rebalancing."""
-        known = (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY)
         return {
-            group: {
-                one.member_id: frozenset(
-                    (place.topic, place.partition) for place in one.assignment.topic_partitions
-                )
-                for one in said.members
-            }
-            for group, said in self._described(groups)
-            if not isinstance(said, KafkaException) and said.state in known
+            group: {one.member_id: one.assigned for one in said.members}
+            for group, said in self._describe(groups).items()
+            if not isinstance(said, KafkaException) and said.state in {"STABLE", "EMPTY"}
         }
 
     def _say_refused(self, failure: KafkaException) -> None:
@@ -184,7 +169,7 @@ class GhostHunt:
         gone = self.brokers.are_gone(suspects)
         self._rounds += 1
         self._asked_in |= dict.fromkeys(suspects, self._rounds)
-        asked = [group for group in unlisted if group not in gone and _can_be_asked(group)]
+        asked = [group for group in unlisted if group not in gone and can_be_asked(group)]
         turn = sorted(asked, key=lambda group: self._asked_in.get(group, 0))[:_MOST_IN_A_BATCH]
         self._asked_in |= dict.fromkeys(turn, self._rounds)
         self._asked_in = {group: number for group, number in self._asked_in.items() if group in unlisted}
@@ -211,9 +196,9 @@ class GhostHunt:
             self._waiting = {
                 group: keys
                 for group, keys in known.items()
-                if group not in (listed or ()) and _can_be_asked(group)
+                if group not in (listed or ()) and can_be_asked(group)
             }
-            self.strangers = {group for group in listed or () if group not in known and _can_be_asked(group)}
+            self.strangers = {group for group in listed or () if group not in known and can_be_asked(group)}
         asked = dict(list(self._waiting.items())[:_MOST_IN_A_BATCH])
         self._waiting = {group: keys for group, keys in self._waiting.items() if group not in asked}
         self._suspects = {group: asked[group] for group in self.brokers.are_gone(asked)}

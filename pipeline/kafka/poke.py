@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, Kaf
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
 from pipeline.child_python import module_command
-from pipeline.kafka.asking import answer, in_words
+from pipeline.kafka.asking import answer, can_be_asked, in_words
 from pipeline.kafka.client import resolve
 from pipeline.kafka.poke_member import CLIENT_ID, NOTHING, is_poke
 from pipeline.kafka.tokens import ready
@@ -112,6 +112,8 @@ def refusal(found: ConsumerGroupDescription | KafkaException, members: Collectio
 
 def poke(question: Question) -> Outcome:
     """Join and leave, if `refusal` finds nothing against it."""
+    if not can_be_asked(question.group_id):
+        return Outcome(error="Kafka's client cannot join a group of this name")
     properties = resolve(question.properties)
     timeout_s = question.deadline_s / 5
     try:

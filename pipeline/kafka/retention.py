@@ -48,7 +48,10 @@ class RetentionWatch:
         """Ask nothing yet."""
         self._admin = admin
         self._asked = Asked(_AGAIN_AFTER_S, clock=clock)
+        self._clock = clock
         self._open: dict[str, Future[Entries]] = {}
+        self._dropped_at_s = 0.0
+        """When open questions count as unanswered although the client has not ended them."""
         self._known: dict[str, int] = {}
 
     def __call__(self, topics: Iterable[str]) -> Mapping[str, int]:
@@ -56,6 +59,10 @@ class RetentionWatch:
         wanted = dict.fromkeys(topics)
         for topic in [topic for topic, future in self._open.items() if future.done()]:
             self._take(topic, self._open.pop(topic))
+        if self._clock() >= self._dropped_at_s:
+            for topic in self._open:
+                self._asked.note(topic, "silent")
+            self._open = {}
         self._asked.keep_only(wanted)
         self._known = {topic: kept for topic, kept in self._known.items() if topic in wanted}
         if not self._open:
@@ -65,6 +72,7 @@ class RetentionWatch:
     def _ask(self, topics: list[str]) -> None:
         if not topics:
             return
+        self._dropped_at_s = self._clock() + 2 * _TIMEOUT_S
         with suppress(KafkaException):
             self._open = describe(self._admin, ResourceType.TOPIC, topics, timeout_s=_TIMEOUT_S)
 

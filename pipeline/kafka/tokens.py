@@ -76,13 +76,24 @@ class TokenSource:
     def __call__(self, _config: str = "") -> tuple[Any, ...]:
         """Serve librdkafka, which must not see an exception: the client's next call would raise it."""
         try:
-            token = self.token()
+            token = self.valid_token()
+        except TokenError:
+            return _NONE
+        return (token.text, token.expires_s, *token.rest)
+
+    def valid_token(self) -> Token:
+        """As `token`; while the function fails, the last token until it expires.
+
+        Raises:
+            TokenError: The function fails or does not return in time, and no valid token is left.
+        """
+        try:
+            return self.token()
         except TokenError:
             last = self._token
             if last is None or last.expires_s <= time.time():
-                return _NONE
-            token = last
-        return (token.text, token.expires_s, *token.rest)
+                raise
+            return last
 
     def token(self) -> Token:
         """The newest token, or a new one from the function if it is time for that.
@@ -193,7 +204,7 @@ def ready(properties: Mapping[str, Any]) -> dict[str, Any]:
     source = properties.get(CALLBACK)
     if isinstance(source, TokenSource):
         try:
-            source.token()
+            source.valid_token()
         except TokenError as error:
             raise KafkaException(KafkaError(KafkaError._AUTHENTICATION, str(error))) from error
     return dict(properties)

@@ -89,7 +89,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         committed=committed,
         commit_timestamp_ms=known_or(millis(batch["commit_timestamp"]), settings.at_ms),
         lag=at_commit,
-        is_new=bools(batch["has_new_commit"]),
+        is_new=bools(batch["has_new_commit"]) | _is_renewed(batch),
     )
     left_s = seconds_left(age, kept_s, lag=records, is_expired=committed < offsets.log_start_before)
     columns = _as_known(batch, offsets) | {
@@ -355,7 +355,23 @@ def _is_of_another_topic(batch: pa.RecordBatch) -> Bools:
     been made just before the topic was deleted.
     """
     ids = pc.coalesce(batch["commit_topic_id"], field(batch["old"], "commit_topic_id"))
-    return is_set(batch["committed_offset"]) & differ(ids, field(batch["log"], "topic_id"))
+    is_other = is_set(batch["committed_offset"]) & differ(ids, field(batch["log"], "topic_id"))
+    return is_other & ~_is_renewed(batch)
+
+
+def _is_renewed(batch: pa.RecordBatch) -> Bools:
+    """Where a coordinator returns the offset that was stored for another topic of that name: it is one of this topic.
+
+    The brokers delete commits of a topic with the topic, but perhaps a moment later. So the answer counts once an
+    earlier batch has observed this topic: a second sample follows its first.
+    """
+    is_repeated: Bools = bools(batch["is_repeated"])
+    if not is_repeated.any():
+        return is_repeated
+    stored, answered = field(batch["old"], "commit_topic_id"), field(batch["log"], "answered_topic_id")
+    counts = pc.fill_null(pc.list_value_length(field(batch["log"], "samples")), 0)
+    is_known: Bools = bools(pc.greater(counts, 1))
+    return is_repeated & is_known & differ(stored, answered)
 
 
 def _commit_topic_id(batch: pa.RecordBatch) -> pa.Array:
@@ -365,7 +381,7 @@ def _commit_topic_id(batch: pa.RecordBatch) -> pa.Array:
     this one's place later.
     """
     after = field(batch["log"], "answered_topic_id")
-    ids = pc.coalesce(batch["commit_topic_id"], after)
+    ids = pc.if_else(pa.array(_is_renewed(batch)), after, pc.coalesce(batch["commit_topic_id"], after))
     return pc.if_else(pa.array(is_set(batch["committed_offset"])), ids, pa.scalar(None, pa.string()))
 
 

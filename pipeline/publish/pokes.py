@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from pipeline.child_python import asked
 from pipeline.clock import now_ms
 from pipeline.kafka import poke
 
@@ -170,15 +171,5 @@ class Pokes:
 
 
 def _in_process(question: poke.Question) -> poke.Outcome | None:
-    # A session of its own, so that Ctrl-C at the driver's terminal does not kill it before its member has left.
-    done = subprocess.run(
-        poke.command(),
-        input=poke.encode(question),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        timeout=2 * question.deadline_s,
-        text=True,
-        check=False,
-        start_new_session=True,
-    )
+    done = asked(poke.command(), poke.encode(question), timeout_s=2 * question.deadline_s)
     return poke.outcome_of(done.stdout)

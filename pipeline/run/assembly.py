@@ -12,6 +12,7 @@ from pipeline.decode.filters import ControlTopics, Filters
 from pipeline.kafka.client import librdkafka_properties, unresolved
 from pipeline.kafka.cluster import Cluster
 from pipeline.kafka.confirmations import Confirmations
+from pipeline.kafka.descriptions import describe_groups
 from pipeline.kafka.errors import Reason, client_with_reason
 from pipeline.kafka.ghosts import Brokers, GhostHunt
 from pipeline.kafka.migration import MigrationWatch
@@ -68,7 +69,8 @@ def build_services(
     """
     name, timeout_s = cluster_name(config, found), config.source.request_timeout_s
     properties = librdkafka_properties(config, log_level="0")
-    brokers = Brokers(properties, partial(_client, properties), timeout_s=timeout_s)
+    describe = partial(describe_groups, unresolved(config), timeout_s=timeout_s)
+    brokers = Brokers(properties, partial(_client, properties), describe, timeout_s=timeout_s)
     return Services(
         config=config,
         is_once=is_once,

@@ -93,7 +93,9 @@ def _asking(
     found = listing.listed(settings.of_groups)
     quiet = planner.quiet(tick)
     due = [group for group in found.groups if group.group_id not in quiet]
-    shares = shared_out(due, tasks=tasks, at_once=settings.most_group_requests, doubtful=planner.doubtful())
+    shares = shared_out(
+        due, tasks=tasks, at_once=settings.most_group_requests, doubtful=planner.doubtful(), tick=tick
+    )
     first, *others = zip_longest(shares, ends)
     yield Part(listing=found, groups=first[0], share=first[1])
     yield from (Part(groups=groups, share=share) for groups, share in others)

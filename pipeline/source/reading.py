@@ -29,7 +29,7 @@ from pipeline.kafka.sources.records.taking import Progress
 from pipeline.name_filter import NameFilter
 from pipeline.source.deadline import each_within, within
 from pipeline.source.decoded import newest_of
-from pipeline.source.last_attempt import failures_before_last
+from pipeline.source.last_attempt import failures, failures_before_last
 from pipeline.source.partitions import Part
 from pipeline.source.settings import SourceSettings
 
@@ -37,7 +37,10 @@ _CLIENT_S_PER_PARTITION = 0.001
 
 
 def rows_of_part(settings: SourceSettings, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield the decoded rows of one part; the last attempt of a task asks no broker, so that crashes end no query."""
+    """Yield the decoded rows of one part; the last attempt of a task asks no broker, so that crashes end no query.
+
+    The last but one asks about no group, so that crashes over groups cost no log ends.
+    """
     crash = _crash(settings.attempts)
     if part.offset is not None:
         yield rows_of([{"row_kind": "intake", "reason": json.dumps(part.offset)}])
@@ -47,7 +50,7 @@ def rows_of_part(settings: SourceSettings, part: Part) -> Iterator[pa.RecordBatc
         yield from listing_rows(part.listing)
     committed = set[PartitionKey]()
     if part.groups is not None:
-        for batch in _groups(settings, part.groups, crash):
+        for batch in _groups(settings, part.groups, _crash(settings.attempts - 1)):
             committed.update(_committed(batch))
             yield batch
     yield from _log_ends(settings, part.share, committed, crash)
@@ -57,6 +60,10 @@ def _groups(settings: SourceSettings, share: GroupShare, crash: str | None) -> I
     counts: Counter[str] = Counter()
     if crash is not None:
         answers = [*groups.unanswered(share, crash)]
+    elif failures():
+        # The processes that describe the groups, the last of which may take twice as long, and then as below.
+        with within(6 * settings.timeout_s):
+            answers = [*groups.ask_after_crash(settings.of_groups, share)]
     else:
         # To describe a group and to get its offsets; each question ends by the same time.
         with within(2 * settings.timeout_s):

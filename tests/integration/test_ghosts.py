@@ -1,11 +1,15 @@
 """What real brokers say of groups that live, sleep, never were, or only stand in the offsets topic."""
 
+from functools import partial
+
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from pipeline.kafka.descriptions import describe_groups
 from pipeline.kafka.ghosts import Brokers
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.brokers.broker import admin_client, create_topics
+from tests.support.brokers.raw_leader import led
 from tests.support.waiting import wait_until
 
 KEYS = (("ghosts", 0), ("ghosts", 1))
@@ -19,9 +23,9 @@ def brokers(broker: EmbeddedBroker) -> Brokers:
 
 def asking(bootstrap: str) -> Brokers:
     # A client for each question, as the job has it.
-    return Brokers(
-        {"bootstrap.servers": bootstrap, "log_level": "0"}, lambda: admin_client(bootstrap), timeout_s=5
-    )
+    properties = {"bootstrap.servers": bootstrap, "log_level": "0"}
+    describe = partial(describe_groups, properties, timeout_s=5)
+    return Brokers(properties, lambda: admin_client(bootstrap), describe, timeout_s=5)
 
 
 def committed(broker: EmbeddedBroker, group: str) -> Consumer:
@@ -66,3 +70,19 @@ def test_brokers_that_do_not_answer_know_of_no_group_that_is_gone() -> None:
 
     assert away.listed() is None
     assert away.are_gone({"g": KEYS}) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [b"\0", b"\0\1\0\0\0\1\0\2\xff\xfe\0\0\0\1\0\0\0\0"],
+    ids=["ends librdkafka's process", "no UTF-8"],
+)
+def test_group_on_whose_description_the_client_fails_costs_no_other_group_its_own(
+    broker: EmbeddedBroker, brokers: Brokers, given: bytes
+) -> None:
+    name = f"ghosts-bytes-{len(given)}"
+    committed(broker, "ghosts-beside").close()
+
+    with led(broker.bootstrap_servers, name, given):
+        assert brokers.members([name, "ghosts-beside"]) == {"ghosts-beside": {}}
+        assert brokers.are_gone({name: (), "ghosts-beside": ()}) == frozenset()

@@ -6,6 +6,7 @@ One user for each right that is missing, all on one broker, and no Spark: what a
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from confluent_kafka.admin import (
 from pipeline.config.model import Config, ControlConfig, KafkaConfig
 from pipeline.errors import AccessRefusedError
 from pipeline.kafka import cluster
+from pipeline.kafka.descriptions import describe_groups
 from pipeline.kafka.ghosts import Brokers
 from pipeline.kafka.list_offsets.leaders import Leaders
 from pipeline.kafka.migration import MigrationWatch
@@ -144,7 +146,8 @@ def _figures(properties: Mapping[str, str]) -> dict[str, Any]:
     admin = AdminClient({**properties})
     found = cluster.inspect(admin, CONTROL, timeout_s=TIMEOUT_S)
     watch = MigrationWatch(admin)
-    brokers = Brokers(properties, lambda: AdminClient({**properties}), timeout_s=TIMEOUT_S)
+    describe = partial(describe_groups, properties, timeout_s=TIMEOUT_S)
+    brokers = Brokers(properties, lambda: AdminClient({**properties}), describe, timeout_s=TIMEOUT_S)
     retention = RetentionWatch(admin)
     retention([WATCHED])
     wait_until(lambda: all(future.done() for future in retention._open.values()), what="an answer")

@@ -8,12 +8,10 @@ from confluent_kafka import (
     OFFSET_BEGINNING,
     OFFSET_END,
     Consumer,
-    ConsumerGroupState,
     KafkaError,
     KafkaException,
     Message,
 )
-from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
 from assignor.errors import DecodeError
 from assignor.protocol.control import decode, decode_key
@@ -26,11 +24,11 @@ from pipeline.errors import (
     ConfigError,
     PipelineError,
 )
-from pipeline.kafka.asking import allow, answer, outcome_of
-from pipeline.kafka.client import librdkafka_properties
+from pipeline.kafka.asking import allow, can_be_asked, outcome_of
+from pipeline.kafka.client import librdkafka_properties, unresolved
+from pipeline.kafka.descriptions import Description, describe_groups
 from pipeline.kafka.errors import RIGHTS, client_with_reason, explained
 from pipeline.kafka.poke_member import is_poke
-from pipeline.kafka.tokens import ready
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.doctor.evidence import GroupEvidence, StreamEvidence
 from pipeline.operate.doctor.facts import plan_of
@@ -145,18 +143,12 @@ def _messages(consumer: Consumer, topic: str, config: Config, *, offset: int) ->
 
 def _described(config: Config, group: GroupEvidence, figures: Figures) -> Finding:
     """Whether Kafka has the group, as this user may see it."""
-    # librdkafka takes names as C strings: another group than this one would be asked about.
-    if not group.group_id or "\0" in group.group_id:
+    if not can_be_asked(group.group_id):
         return figures.finding("unknown", "Kafka's client cannot ask about a group of this name")
-    timeout_s = _timeout_s(config)
-    try:
-        # Without this reference, the client would be collected before the answer comes.
-        admin = AdminClient(ready(librdkafka_properties(config)))
-        asked = admin.describe_consumer_groups([group.group_id], request_timeout=timeout_s)[group.group_id]
-        found = answer(asked, timeout_s)
-    except KafkaException as failure:
-        return _undescribed(failure, group, figures)
-    if found.state == ConsumerGroupState.DEAD:
+    (found,) = describe_groups(unresolved(config), [group.group_id], timeout_s=_timeout_s(config)).values()
+    if isinstance(found, KafkaException):
+        return _undescribed(found, group, figures)
+    if found.state == "DEAD":
         return _gone(group, figures)
     return _present(found, group, figures)
 
@@ -196,12 +188,10 @@ def _gone(group: GroupEvidence, figures: Figures) -> Finding:
     )
 
 
-def _present(found: ConsumerGroupDescription, group: GroupEvidence, figures: Figures) -> Finding:
-    kind = found.type.name.lower() if found.type else "unknown"
-    state = found.state.name.lower().replace("_", " ")
-    n_members = sum(
-        not is_poke(one.client_id, reads_nothing=not one.assignment.topic_partitions) for one in found.members
-    )
+def _present(found: Description, group: GroupEvidence, figures: Figures) -> Finding:
+    kind = found.kind.lower()
+    state = found.state.lower().replace("_", " ")
+    n_members = sum(not is_poke(one.client_id, reads_nothing=not one.assigned) for one in found.members)
     text = f"Kafka has the group: type {kind}, state {state}, {n_members} member(s)"
     if group.group is not None and group.members and len(group.members) != n_members:
         return figures.finding(

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.fold.asked import NOBODY, Asked
+from pipeline.kafka.asking import UNASKABLE, can_be_asked
+from pipeline.kafka.descriptions import UNREADABLE
 from pipeline.kafka.ghosts import Committed
 from pipeline.kafka.positions import PartitionKey
 from pipeline.row_keys import LAG_KEY, codes
@@ -16,11 +18,14 @@ _UNLISTED = "no broker lists the group any more; its coordinator is asked whethe
 
 
 def is_whole(batch: Settled) -> bool:
-    """Return whether every group was listed and answered; True if commits come from the offsets topic."""
+    """Return whether every group was listed and answered; True if commits come from the offsets topic.
+
+    Leaves out groups about which the client cannot be asked, now or later.
+    """
     if not batch.services.config.source.asks_groups:
         return True
-    listings, errors = _listings(batch), _of_kind(batch, "asked")["error"]
-    return listings.num_rows > 0 and not len(pc.drop_null(listings["error"])) + len(pc.drop_null(errors))
+    listings, errors = _listings(batch)["error"].to_pylist(), _of_kind(batch, "asked")["error"].to_pylist()
+    return bool(listings) and not any(listings) and {*errors} <= {None, UNASKABLE, UNREADABLE}
 
 
 def asked_groups(batch: Settled) -> tuple[tuple[str, ...], Asked]:
@@ -39,7 +44,10 @@ def asked_groups(batch: Settled) -> tuple[tuple[str, ...], Asked]:
     return gone, Asked(
         answered=rows.filter(is_answered)["group_id"].to_pylist(),
         unanswered={
-            **dict.fromkeys(sorted(unlisted.difference(gone)), why or _UNLISTED),
+            **{
+                group: (why or _UNLISTED) if can_be_asked(group) else UNASKABLE
+                for group in sorted(unlisted.difference(gone))
+            },
             **{row["group_id"]: row["error"] for row in silent},
         },
         unwanted=_unwanted_topics(batch),
@@ -98,7 +106,7 @@ def remarks_of(asked: Asked) -> tuple[str, ...]:
     group, why = next(iter(asked.unanswered.items()))
     text = (
         f"{len(asked.unanswered)} groups keep their last known values, marked as old (with * in `lagwise lag` and "
-        f"`lagwise groups`), because no coordinator returned newer ones; {group}: {why}"
+        f"`lagwise groups`), because no coordinator returned newer ones; {group!r}: {why}"
     )
     return (text,)
 

@@ -2,20 +2,22 @@
 
 librdkafka 2.16 ends its process when a broker answers an admin client's request for offsets with NOT_COORDINATOR. So a
 client lives as long as its task, which knows no coordinator of an earlier batch, and only a coordinator that has just
-described the group is asked for its offsets. If the process ends all the same, Spark repeats the task.
+described the group is asked for its offsets. If the process ends all the same, Spark repeats the task, which then
+leaves out the groups whose descriptions end it (`ask_after_crash`).
 """
 
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from confluent_kafka import OFFSET_INVALID, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, MemberDescription
 
-from pipeline.kafka.asking import answer, in_words
+from pipeline.kafka.asking import UNASKABLE, answer, can_be_asked, in_words
 from pipeline.kafka.client import admin_of
+from pipeline.kafka.descriptions import Description, describe_groups
 from pipeline.kafka.sources.groups.listing import state_of, type_of
 from pipeline.kafka.sources.groups.settings import (
     NOT_ASKED_IN_TIME,
@@ -27,7 +29,6 @@ from pipeline.kafka.sources.groups.settings import (
 # A shorter one shows nothing about the broker, and librdkafka cannot take every short timeout.
 _LEAST_S = 1.0
 _NO_SUCH_GROUP = "its coordinator does not know the group, although a broker has just listed it"
-_UNASKABLE = "the client cannot describe a group of this name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,26 @@ def ask(settings: GroupsSettings, share: GroupShare) -> Iterator[GroupAnswer]:
         yield from pool.map(questions.answered, share.groups)
 
 
+def ask_after_crash(settings: GroupsSettings, share: GroupShare) -> Iterator[GroupAnswer]:
+    """As `ask`, without the groups on whose descriptions the client fails, which other processes find out."""
+    names = [group.group_id for group in share.groups]
+    described = describe_groups(settings.properties, names, timeout_s=settings.request_timeout_s)
+    why = {name: _why_undescribed(said) for name, said in described.items()}
+    groups = tuple(group for group in share.groups if why.get(group.group_id) is None)
+    yield from ask(settings, replace(share, groups=groups))
+    for group in share.groups:
+        if (error := why.get(group.group_id)) is not None:
+            yield GroupAnswer(group=group, error=error)
+
+
+def _why_undescribed(said: Description | KafkaException) -> str | None:
+    """Why a group is not asked about once more; None if its coordinator has answered."""
+    asked_again = {KafkaError.GROUP_ID_NOT_FOUND, KafkaError._INVALID_ARG}
+    if isinstance(said, Description) or said.args[0].code() in asked_again:
+        return None
+    return in_words(said)
+
+
 def unanswered(share: GroupShare, error: str) -> Iterator[GroupAnswer]:
     """Answers for a share that cannot be requested: each has the error."""
     return (GroupAnswer(group=group, error=error) for group in share.groups)
@@ -105,9 +126,8 @@ class _Questions:
             return GroupAnswer(group=group, error=" ".join(why.split()))
 
     def _why_unasked(self, group: ListedGroup) -> str | None:
-        if not group.group_id or "\0" in group.group_id:
-            # librdkafka takes names as C strings, and would ask for a different group.
-            return _UNASKABLE
+        if not can_be_asked(group.group_id):
+            return UNASKABLE
         return NOT_ASKED_IN_TIME if self._left_s() < _LEAST_S else None
 
     def _said(self, group: ListedGroup) -> GroupAnswer:
@@ -117,13 +137,19 @@ class _Questions:
             KafkaException: There is no answer, or a refusal.
         """
         described = self._described(group)
-        commits = self._commits(group.group_id)
+        try:
+            commits = self._commits(group.group_id)
+        except KafkaException as failure:
+            named = _name(described)
+            return GroupAnswer(
+                group=group, error=f"its coordinator{named} did not return its commits: {in_words(failure)}"
+            )
         if isinstance(commits, str):
             return GroupAnswer(group=group, error=commits)
-        if described is None and (commits == () or group.group_type == "classic"):
+        if described is None and not group.is_other and (commits == () or group.group_type == "classic"):
             return GroupAnswer(group=group, error=_NO_SUCH_GROUP)
         if described is None:
-            # Share groups commit nothing, and Streams groups are not described.
+            # Share groups commit nothing; Streams groups and those of other protocols are not described.
             return GroupAnswer(group=group, commits=commits or ())
         now = _as_described(group, described)
         return GroupAnswer(
@@ -147,7 +173,10 @@ class _Questions:
         try:
             described: ConsumerGroupDescription = answer(asked[group.group_id], left_s)
         except KafkaException as failure:
-            if failure.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+            code = failure.args[0].code()
+            # "… is not a consumer group", of one of Connect's, for example.
+            is_other = group.is_other and code == KafkaError._INVALID_ARG
+            if is_other or code == KafkaError.GROUP_ID_NOT_FOUND:
                 return None
             raise
         return None if state_of(described) == "Dead" else described
@@ -171,7 +200,8 @@ class _Questions:
         found = []
         for one in answered.topic_partitions or ():
             if one.error is not None:
-                return f"its coordinator does not return its commit in {one.topic}-{one.partition}: {one.error.str()}"
+                why = in_words(KafkaException(one.error))
+                return f"its coordinator does not return its commit in {one.topic}-{one.partition}: {why}"
             if one.offset == OFFSET_INVALID:
                 continue
             if one.offset < 0:
@@ -188,6 +218,12 @@ def _as_described(group: ListedGroup, described: ConsumerGroupDescription) -> Li
         group.group_type if kind == "unknown" else kind,
         state_of(described) or group.state,
     )
+
+
+def _name(described: ConsumerGroupDescription | None) -> str:
+    """Number and address of the coordinator behind its mention, if it has described the group."""
+    node = None if described is None else described.coordinator
+    return "" if node is None else f", broker {node.id} ({node.host}:{node.port}),"
 
 
 def _member(member: MemberDescription, group: ListedGroup) -> Member:

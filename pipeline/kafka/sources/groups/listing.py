@@ -1,8 +1,10 @@
 """Source: the groups that all brokers list."""
 
+import warnings
 from typing import Any
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from pipeline.kafka.asking import answer, in_words
 from pipeline.kafka.client import admin_of
@@ -24,24 +26,44 @@ def listed(settings: GroupsSettings) -> Listing:
         # Without this reference, the client would be collected before the answer comes.
         admin = admin_of(settings.properties)
         asked = admin.list_consumer_groups(request_timeout=settings.request_timeout_s)
+        names, error = _every_name(admin, settings.request_timeout_s)
         found = answer(asked, settings.request_timeout_s)
     except KafkaException as failure:
         return Listing(error=f"groups could not be listed: {in_words(failure)}")
     wanted = settings.wanted
-    groups = {
-        one.group_id: ListedGroup(one.group_id, type_of(one), state_of(one))
-        for one in found.valid or ()
-        if wanted.admits(one.group_id)
+    groups = {name: ListedGroup(name, "unknown", None, is_other=True) for name in names}
+    groups |= {
+        one.group_id: ListedGroup(one.group_id, type_of(one), state_of(one)) for one in found.valid or ()
     }
-    return Listing(groups=tuple(groups[name] for name in sorted(groups)), error=_why_incomplete(found.errors))
+    return Listing(
+        groups=tuple(groups[name] for name in sorted(groups) if wanted.admits(name)),
+        error=_why_incomplete(found.errors) or error,
+    )
+
+
+def _every_name(admin: AdminClient, timeout_s: float) -> tuple[set[str], str | None]:
+    """Names of groups of all protocols, and why there may be more.
+
+    The newer call omits Streams groups and those of Connect and other protocols. This one also describes the groups it
+    lists, and leaves members' bytes as they are; 1,000 groups with a member each take less than 0.1 s.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return {str(one.id) for one in admin.list_groups(timeout=timeout_s)}, None
+    except KafkaException as failure:
+        return (
+            set(),
+            f"groups of Streams, Connect and other protocols could not be listed: {in_words(failure)}",
+        )
 
 
 def _why_incomplete(errors: list[Any] | None) -> str | None:
     if not errors:
         return None
-    first = errors[0]
-    text = in_words(first) if isinstance(first, KafkaException) else str(first)
-    return f"{len(errors)} broker(s) did not list their groups: {text}"
+    # The client does not tell of which broker an error is.
+    first = errors[0] if isinstance(errors[0], KafkaException) else KafkaException(errors[0])
+    return f"{len(errors)} broker(s) did not list their groups: {in_words(first)}"
 
 
 def type_of(group: Any) -> str:

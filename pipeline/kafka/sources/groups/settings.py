@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 from pipeline.name_filter import NameFilter
 from pipeline.placement import placed
@@ -42,6 +43,8 @@ class ListedGroup:
     """'classic', 'consumer', or 'unknown': the client knows no other type, and older brokers report none."""
     state: str | None
     """Kafka's name of the state; None if the client does not know it."""
+    is_other: bool = False
+    """Only the list of groups of all protocols has it: its members are not those of a group of consumers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,24 +66,28 @@ class GroupShare:
 
 
 def shared_out(
-    groups: Sequence[ListedGroup], *, tasks: int, at_once: int, doubtful: Mapping[str, str]
+    groups: Sequence[ListedGroup], *, tasks: int, at_once: int, doubtful: Mapping[str, str], tick: int
 ) -> list[GroupShare]:
     """The groups in at most `tasks` shares of about equal size.
 
-    Requests wait for a silent coordinator. So groups that had no answer come last, after those that were not requested.
+    Groups for which the previous batch had no time come first. Requests wait for a silent coordinator, so groups that
+    had no answer come last. Among equals the order is another one in each batch: with too many groups for a batch, each
+    has its turn sooner or later.
 
     Args:
         groups: Groups to request.
         tasks: Number of tasks that run at once.
         at_once: Maximum number of groups that are requested at the same time.
         doubtful: Why a group had no answer in the previous batch, by group.
+        tick: Tick of the batch.
     """
     if not groups:
         return []
 
-    def turn(group: ListedGroup) -> tuple[int, str]:
+    def turn(group: ListedGroup) -> tuple[int, int, str]:
         why = doubtful.get(group.group_id)
-        return (0 if why is None else 1 if why == NOT_ASKED_IN_TIME else 2), group.group_id
+        drawn = crc32(f"{tick} {group.group_id}".encode())
+        return (0 if why == NOT_ASKED_IN_TIME else 1 if why is None else 2), drawn, group.group_id
 
     count = max(1, min(tasks, at_once, -(-len(groups) // _SHARE_GROUPS)))
     shares = placed(sorted(groups, key=turn), lambda _group: 1, tasks=count)

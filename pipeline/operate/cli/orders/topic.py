@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
-    ConsumerGroupState,
     KafkaError,
     KafkaException,
     Message,
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
 
 from assignor.errors import DecodeError
 from assignor.protocol import commands
@@ -27,8 +25,8 @@ from assignor.protocol.commands import Orders
 from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import BrokerUnavailableError
-from pipeline.kafka.asking import answer
-from pipeline.kafka.client import librdkafka_properties
+from pipeline.kafka.client import librdkafka_properties, unresolved
+from pipeline.kafka.descriptions import describe_groups
 from pipeline.kafka.errors import FENCED, Reason, client_with_reason, error_of_call, explained
 from pipeline.kafka.tokens import ready
 from pipeline.operate.poll import READER, messages
@@ -62,6 +60,7 @@ class OrdersTopic:
     def __init__(self, config: Config) -> None:
         self.topic = config.control.commands_topic
         self._timeout_s = config.source.request_timeout_s
+        self._unresolved = unresolved(config)
         self._properties = librdkafka_properties(config, log_level="0")
         more = {"group.id": "lagwise-orders", **READER}
         self._consumer, reason = client_with_reason(Consumer, self._properties | more)
@@ -141,14 +140,11 @@ class OrdersTopic:
 
     def knows_group(self, group: str) -> bool:
         """Whether the cluster has the group; true if it does not report that."""
-        try:
-            # Without this reference, the client would be collected before the answer comes.
-            admin = AdminClient(ready(self._properties))
-            # A listing omits groups that this user may not see, so only an answer about the group itself counts.
-            asked = admin.describe_consumer_groups([group], request_timeout=self._timeout_s)[group]
-            return bool(answer(asked, self._timeout_s).state != ConsumerGroupState.DEAD)
-        except KafkaException as failure:
-            return bool(failure.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND)
+        # A listing omits groups that this user may not see, so only an answer about the group itself counts.
+        found = describe_groups(self._unresolved, [group], timeout_s=self._timeout_s).get(group)
+        if isinstance(found, KafkaException):
+            return bool(found.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND)
+        return found is None or found.state != "DEAD"
 
     def _look(self, reason: Reason) -> tuple[str, tuple[int, ...]]:
         with explained("the Kafka cluster cannot be used", reason):

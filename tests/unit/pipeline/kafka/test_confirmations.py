@@ -81,3 +81,12 @@ def test_group_is_seconded_when_the_brokers_name_the_same_members_with_the_same_
     one = asking(Said({}, {"same": here, "moved": {"m": frozenset({("t", 1)})}, "other": {"n": here["m"]}}))
 
     assert one.seconded(dict.fromkeys(("same", "moved", "other", "silent"), here)) == ("same",)
+
+
+def test_more_groups_than_a_batch_asks_about_have_their_turns_to_be_seconded() -> None:
+    here = {"m": frozenset({KEY})}
+    names = [f"g{number:03}" for number in range(150)]
+    one = asking(Said({}, dict.fromkeys(names[100:], here)))
+    stored = dict.fromkeys(names, here)
+
+    assert [len(one.seconded(stored)) for _ in range(3)] == [0, 50, 50]

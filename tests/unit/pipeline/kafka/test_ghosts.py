@@ -1,11 +1,14 @@
 """When a group is taken for a ghost: the brokers have said so twice, and nothing else."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 
-from pipeline.kafka.ghosts import GhostHunt
+from pipeline.kafka import descriptions, ghosts
+from pipeline.kafka.descriptions import describe_groups
+from pipeline.kafka.ghosts import Brokers, GhostHunt
 
 DAY_MS = 86_400_000
 KEYS = (("t", 0),)
@@ -113,3 +116,20 @@ def test_group_whose_name_librdkafka_cannot_take_is_left_alone(name: str) -> Non
 
     assert [step(one, now_ms, name) for now_ms in (1, 2, 3)] == [(), (), ()]
     assert said.asked == []
+
+
+@pytest.mark.parametrize("name", ["", "a\0b"], ids=["no name", "NUL"])
+def test_no_client_is_given_the_name_of_a_group_that_it_cuts_or_dies_of(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A consumer with `group.id = ""` ends the process when it is asked for commits.
+    def is_made(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a client was made")
+
+    monkeypatch.setattr(ghosts, "Consumer", is_made)
+    monkeypatch.setattr(descriptions.child_python, "asked", is_made)
+    brokers = Brokers({}, is_made, partial(describe_groups, {}, timeout_s=1), timeout_s=1)
+
+    assert brokers.commits(name, KEYS) is None
+    assert brokers.members([name]) == {}
+    assert brokers.are_gone({name: KEYS}) == frozenset()

@@ -119,3 +119,16 @@ def test_question_says_all_and_an_answer_that_breaks_off_is_none() -> None:
     assert '"deadline_s": 3' in encode(question)
     assert outcome_of("") is outcome_of('{"why') is outcome_of("[1]") is None
     assert outcome_of('{"why_not": null, "error": "e"}\n') == Outcome(error="e")
+
+
+@pytest.mark.parametrize("name", ["", "a\0b"], ids=["no name", "NUL"])
+def test_group_whose_name_librdkafka_cannot_take_is_not_joined(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr(poke, "AdminClient", made.append)
+
+    outcome = poke.poke(Question(properties={}, group_id=name, members=(), deadline_s=5))
+
+    assert outcome == Outcome(error="Kafka's client cannot join a group of this name")
+    assert made == []

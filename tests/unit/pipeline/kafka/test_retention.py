@@ -148,6 +148,19 @@ def test_without_an_answer_the_last_one_stands_and_soon_it_is_asked_for_again(
     assert len(admin.asked) == 3
 
 
+def test_question_that_never_ends_holds_up_no_other(admin: Admin, watch: RetentionWatch) -> None:
+    watch(["t", "u"])
+    admin.answer(topics=["t"])
+    watch(["t", "u"])
+
+    admin.now_s += 20
+    watch(["t", "u"])
+    admin.now_s += 60
+    watch(["t", "u"])
+
+    assert admin.asked == [["t", "u"], ["u"]]
+
+
 def test_refusal_makes_it_unknown_is_said_once_and_rarely_tried_again(
     admin: Admin, watch: RetentionWatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -88,6 +88,25 @@ def test_librdkafka_is_given_the_last_token_while_the_function_fails_and_a_dead_
     assert text != "t0"
 
 
+def test_new_clients_log_in_with_the_last_token_until_it_expires_while_the_function_fails(
+    provider: ModuleType, clock: Clock
+) -> None:
+    answers: list[Callable[[], Any]] = [numbered(clock, life_s=100), failing, failing]
+
+    def next_answer() -> Any:
+        return answers.pop(0)()
+
+    of = source(provider, next_answer)
+    of.token()
+
+    clock.now_s += 80
+    assert ready({"oauth_cb": of})["oauth_cb"] is of
+    assert "ValueError: no role" in (of.trouble or "")
+    clock.now_s += 21
+    with pytest.raises(KafkaException, match="ValueError: no role"):
+        ready({"oauth_cb": of})
+
+
 def test_function_that_works_again_ends_the_trouble_and_both_are_said_once(
     provider: ModuleType, caplog: pytest.LogCaptureFixture
 ) -> None:

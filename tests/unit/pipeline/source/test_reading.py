@@ -217,6 +217,32 @@ def test_answers_become_rows_without_a_place_in_the_offsets_topic() -> None:
 
 
 @pytest.mark.usefixtures("coordinators")
+@pytest.mark.parametrize(("attempt", "asked"), [(0, "groups"), (1, "groups after a crash")])
+def test_task_that_died_leaves_out_the_groups_that_may_have_ended_it(
+    monkeypatch: pytest.MonkeyPatch, brokers: list[str], attempt: int, asked: str
+) -> None:
+    def after_crash(_settings: GroupsSettings, share: GroupShare) -> Iterator[GroupAnswer]:
+        brokers.append("groups after a crash")
+        return groups_ask.unanswered(share, "fatal")
+
+    monkeypatch.setattr(groups_ask, "ask_after_crash", after_crash)
+
+    rows(Part(groups=GROUPS, share=SHARE), attempt=attempt)
+
+    assert brokers[0] == asked
+
+
+@pytest.mark.usefixtures("coordinators")
+def test_crashes_over_groups_cost_no_log_ends(brokers: list[str]) -> None:
+    found = rows(Part(groups=GROUPS, share=Share(topics=(("t", (0,)),))), attempt=2)
+
+    assert brokers == ["log ends of (('t', (0,)),)"]
+    assert [row["error"] for row in found if row["row_kind"] == "log_offset"] == [None]
+    died = "the task that asks the brokers died 2 times"
+    assert [row["error"] for row in found if row["row_kind"] == "asked"] == [died, died]
+
+
+@pytest.mark.usefixtures("coordinators")
 def test_last_attempt_asks_for_no_group_and_says_why(brokers: list[str]) -> None:
     found = rows(Part(groups=GROUPS, share=SHARE), attempt=3)
 

@@ -1,13 +1,13 @@
 """What the doctor makes of refusals, without a broker."""
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 from pipeline.errors import AccessRefusedError, AuthenticationError
+from pipeline.kafka.descriptions import Description, GroupMember
 from pipeline.kafka.errors import error_of_call
 from pipeline.kafka.poke_member import CLIENT_ID
 from pipeline.operate.doctor import brokers
@@ -63,13 +63,15 @@ def test_consumer_with_the_client_id_of_the_poke_counts_as_a_member_and_the_poke
 ) -> None:
     patient.write("consumer_groups", group(group_type="consumer"))
     stream = read_stream(patient.tables, CONFIG, is_configured=True, now=now())
-    described: Any = SimpleNamespace(
-        type=ConsumerGroupType.CONSUMER,
-        state=ConsumerGroupState.STABLE,
-        members=[
-            SimpleNamespace(client_id=client_id, assignment=SimpleNamespace(topic_partitions=partitions))
-            for client_id, partitions in (("c", ["p"]), (CLIENT_ID, ["q"]), (CLIENT_ID, []))
-        ],
+    described = Description(
+        kind="CONSUMER",
+        state="STABLE",
+        members=tuple(
+            GroupMember(
+                member_id=name, client_id=client_id, assigned=frozenset(("t", one) for one in numbers)
+            )
+            for name, client_id, numbers in (("a", "c", [0]), ("b", CLIENT_ID, [1]), ("d", CLIENT_ID, []))
+        ),
     )
 
     found = brokers._present(

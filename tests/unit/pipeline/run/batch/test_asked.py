@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from pipeline.config.model import Config, SourceConfig
-from pipeline.fold.asked import UNNAMED
+from pipeline.fold.asked import UNNAMED, Asked
+from pipeline.kafka.asking import UNASKABLE
+from pipeline.kafka.descriptions import UNREADABLE
 from pipeline.kafka.ghosts import Committed, GhostHunt
-from pipeline.run.batch.asked import is_whole
+from pipeline.run.batch.asked import is_whole, remarks_of
 from pipeline.run.batch.confirmation import confirm_rows, find_ghosts
 from pipeline.run.batch.groups import store_group_history, store_groups
 from pipeline.run.batch.lag import store_lag
@@ -52,11 +54,13 @@ class Told(StepBatches):
         hunt: Any = GhostHunt(brokers=self.coordinators)  # type: ignore[arg-type]
         super().__init__(root, *STEPS, config=Config(source=source), ghosts=hunt)
 
-    def batch(self, *rows: Row, listed: tuple[str, ...], error: str | None = None, **more: Any) -> None:
-        """One in which the brokers list these groups."""
+    def batch(
+        self, *rows: Row, listed: tuple[str, ...], error: str | None = None, topic: str = "id", **more: Any
+    ) -> None:
+        """One in which the brokers list these groups, and the topic has this id."""
         ends = [
             {"row_kind": "log_offset", "partition": number, "log_start_offset": 0, "log_end_offset": 100}
-            | {"last_stable_offset": 100, "observed_at_ms": NOW_MS + self._batches * 1000, "topic_id": "id"}
+            | {"last_stable_offset": 100, "observed_at_ms": NOW_MS + self._batches * 1000, "topic_id": topic}
             for number in (0, 1)
         ]
         listing = [{"row_kind": "group_listing", "error": error}]
@@ -106,9 +110,9 @@ def group(group_id: str, **fields: Any) -> Row:
     return told | {"members": [member("m", topics=None)]} | UNRECORDED | fields
 
 
-def silent(group_id: str) -> list[Row]:
+def silent(group_id: str, why: str = SILENT) -> list[Row]:
     return [
-        {"row_kind": "asked", "group_id": group_id, "error": SILENT},
+        {"row_kind": "asked", "group_id": group_id, "error": why},
         group(group_id, state=None, members=None),
     ]
 
@@ -387,9 +391,46 @@ def test_group_that_was_not_asked_for_is_neither_marked_nor_forgotten(told: Told
         ([{"row_kind": "group_listing", "error": "timed out"}], False),
         ([{"row_kind": "group_listing"}, *answer("a")], True),
         ([{"row_kind": "group_listing"}, *answer("a"), *silent("b")], False),
+        ([{"row_kind": "group_listing"}, *silent("", UNASKABLE), *silent("b", UNREADABLE)], True),
     ],
 )
 def test_batch_is_whole_when_all_are_listed_and_have_answered(rows: list[Row], expected: bool) -> None:
     driver = idle_driver(config=Config(source=SourceConfig(offsets="admin")), store=SimpleNamespace())
 
     assert is_whole(batch_of(driver, decoded=decoded_rows(*rows))) is expected
+
+
+def test_group_whose_name_no_client_can_be_given_is_not_called_unlisted(told: Told) -> None:
+    told.batch(*answer("a\0b", p0=40), listed=("a\0b",))
+
+    told.batch(listed=("a",))
+
+    assert told.lags()["a\0b", 0] == (40, 60, UNASKABLE)
+
+
+def test_remark_quotes_the_name_of_a_group() -> None:
+    asked = Asked(unanswered={"": UNASKABLE})
+
+    assert remarks_of(asked)[0].endswith(f"newer ones; '': {UNASKABLE}")
+
+
+def test_answer_with_the_offset_of_the_topic_before_counts_once_the_new_topic_is_known(told: Told) -> None:
+    told.batch(*answer("a", p0=40), listed=("a",))
+    found = []
+    for _ in range(3):
+        # The group has read the topic again, as far as it had read the one before.
+        told.batch(*answer("a", p0=40), listed=("a",), topic="other")
+        (row,) = told.store.rows("partition_lag", ["lag", "commit_topic_id"])
+        found.append((row["lag"], row["commit_topic_id"]))
+
+    assert found == [(None, "id"), (60, "other"), (60, "other")]
+
+
+def test_stored_offset_of_the_topic_before_does_not_count_without_an_answer(told: Told) -> None:
+    told.batch(*answer("a", p0=40), listed=("a",))
+    for _ in range(3):
+        told.batch(*silent("a"), listed=("a",), topic="other")
+
+    assert told.store.rows("partition_lag", ["lag", "commit_topic_id"]) == [
+        {"lag": None, "commit_topic_id": "id"}
+    ]

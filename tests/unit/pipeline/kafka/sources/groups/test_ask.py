@@ -1,6 +1,7 @@
 """What a task makes of the answers of coordinators, and of silence."""
 
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError, KafkaException, TopicPartition
 
+from pipeline.kafka.descriptions import UNREADABLE, Description
 from pipeline.kafka.sources.groups import ask, listing
 from pipeline.kafka.sources.groups.ask import Commit, GroupAnswer
 from pipeline.kafka.sources.groups.settings import (
@@ -51,6 +53,7 @@ class Admin:
             partition_assignor="range",
             state=ConsumerGroupState.STABLE,
             type=ConsumerGroupType.CLASSIC,
+            coordinator=SimpleNamespace(id=2, host="kafka-2", port=9092),
         )
         return {name: _future(self.described.get(name, plain))}
 
@@ -200,7 +203,11 @@ def test_group_whose_coordinator_is_silent_has_no_answer_and_others_do(admin: Ad
 
     told = asked("silent", "g")
 
-    assert (told["silent"].error or "").startswith("its coordinator did not answer: ")
+    words = {
+        "described": "its coordinator did not answer: ",
+        "offsets": "its coordinator, broker 2 (kafka-2:9092), did not return its commits: ",
+    }
+    assert (told["silent"].error or "").startswith(words[of])
     assert (told["silent"].members, told["silent"].commits) == (None, ())
     assert told["g"].commits == (Commit("t", 0, 7, None),)
 
@@ -275,9 +282,23 @@ def _raising(code: int) -> Callable[[Any], Any]:
     return raises
 
 
-def of_brokers(monkeypatch: pytest.MonkeyPatch, valid: list[Any], errors: list[Any]) -> None:
+def of_brokers(
+    monkeypatch: pytest.MonkeyPatch,
+    valid: list[Any],
+    errors: list[Any],
+    *,
+    others: tuple[str, ...] | None = (),
+) -> None:
+    """Brokers that list these groups of consumers, and these others; None if they do not list the others."""
     found = SimpleNamespace(valid=valid, errors=errors)
-    made = SimpleNamespace(list_consumer_groups=lambda **_options: _future(found))
+
+    def list_groups(**_options: Any) -> list[Any]:
+        if others is None:
+            raise KafkaException(KafkaError(TIMED_OUT))
+        warnings.warn("use list_consumer_groups", DeprecationWarning, stacklevel=1)
+        return [SimpleNamespace(id=name) for name in (*(one.group_id for one in valid), *others)]
+
+    made = SimpleNamespace(list_consumer_groups=lambda **_options: _future(found), list_groups=list_groups)
     monkeypatch.setattr(listing, "admin_of", lambda _properties: made)
 
 
@@ -300,6 +321,42 @@ def test_listing_has_the_wanted_groups_with_types_and_states(monkeypatch: pytest
     )
 
 
+def test_groups_of_other_protocols_are_listed_and_that_they_are_missing_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = SimpleNamespace(group_id="g", type=ConsumerGroupType.CLASSIC, state=ConsumerGroupState.EMPTY)
+    of_brokers(monkeypatch, [plain], [], others=("connect-x", "lagwise-2", "streams-x"))
+
+    found = listing.listed(settings())
+    of_brokers(monkeypatch, [plain], [], others=None)
+    partial = listing.listed(settings())
+
+    other = [ListedGroup(name, "unknown", None, is_other=True) for name in ("connect-x", "streams-x")]
+    assert (found.groups, found.error) == ((other[0], ListedGroup("g", "classic", "Empty"), other[1]), None)
+    assert partial.groups == (ListedGroup("g", "classic", "Empty"),)
+    assert (partial.error or "").startswith(
+        "groups of Streams, Connect and other protocols could not be listed"
+    )
+
+
+def test_group_of_another_protocol_has_its_commits_and_unknown_members(admin: Admin) -> None:
+    dead = SimpleNamespace(members=[], partition_assignor="", state=ConsumerGroupState.DEAD, type=None)
+    # Kafka's client refuses to describe groups of Connect's workers, and gets no answer about Streams groups.
+    admin.described |= {"connect": KafkaError._INVALID_ARG, "streams": dead, "idle": dead}
+    admin.offsets |= {"connect": {0: 7}, "streams": {1: 8}}
+    share = GroupShare(
+        groups=tuple(ListedGroup(name, "unknown", None, is_other=True) for name in admin.described), at_once=1
+    )
+
+    told = {one.group.group_id: (one.error, one.members, one.commits) for one in ask.ask(settings(), share)}
+
+    assert told == {
+        "connect": (None, None, (Commit("t", 0, 7, None),)),
+        "streams": (None, None, (Commit("t", 1, 8, None),)),
+        "idle": (None, None, ()),
+    }
+
+
 def test_listing_without_one_broker_says_that_there_may_be_more(monkeypatch: pytest.MonkeyPatch) -> None:
     group = SimpleNamespace(group_id="a", type=ConsumerGroupType.CLASSIC, state=ConsumerGroupState.EMPTY)
     of_brokers(monkeypatch, [group], [KafkaException(KafkaError(TIMED_OUT))])
@@ -308,6 +365,17 @@ def test_listing_without_one_broker_says_that_there_may_be_more(monkeypatch: pyt
 
     assert [one.group_id for one in found.groups] == ["a"]
     assert (found.error or "").startswith("1 broker(s) did not list their groups: ")
+
+
+@pytest.mark.parametrize("wrapped", [KafkaException, lambda error: error])
+def test_broker_that_refuses_to_list_is_told_in_words_with_the_page_of_rights(
+    monkeypatch: pytest.MonkeyPatch, wrapped: Any
+) -> None:
+    of_brokers(monkeypatch, [], [wrapped(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED, "not allowed"))])
+
+    assert listing.listed(settings()).error == (
+        "1 broker(s) did not list their groups: not allowed (deploying-security.md lists the rights that lagwise needs)"
+    )
 
 
 def test_listing_that_fails_has_no_groups_and_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,16 +395,57 @@ def groups(count: int) -> list[ListedGroup]:
 
 
 def test_few_groups_are_one_share_and_many_as_many_as_run_at_once() -> None:
-    assert [len(one.groups) for one in shared_out(groups(80), tasks=4, at_once=50, doubtful={})] == [80]
-    found = shared_out(groups(950), tasks=4, at_once=50, doubtful={})
+    assert [len(one.groups) for one in shared_out(groups(80), tasks=4, at_once=50, doubtful={}, tick=1)] == [
+        80
+    ]
+    found = shared_out(groups(950), tasks=4, at_once=50, doubtful={}, tick=1)
     assert [(len(one.groups), one.at_once) for one in found] == [(238, 12), (238, 12), (237, 12), (237, 12)]
     assert sorted(name for one in found for name in names(one)) == [one.group_id for one in groups(950)]
-    assert shared_out([], tasks=4, at_once=50, doubtful={}) == []
+    assert shared_out([], tasks=4, at_once=50, doubtful={}, tick=1) == []
 
 
-def test_groups_that_had_no_answer_come_last_and_before_them_those_nobody_was_asked_about() -> None:
-    doubtful = {"g000": "its coordinator did not answer: timed out", "g001": NOT_ASKED_IN_TIME}
+def test_groups_without_an_answer_come_last_and_those_nobody_was_asked_about_first() -> None:
+    doubtful = {"g000": "its coordinator did not answer: timed out", "g003": NOT_ASKED_IN_TIME}
 
-    (share,) = shared_out(groups(4), tasks=1, at_once=5, doubtful=doubtful)
+    (share,) = shared_out(groups(4), tasks=1, at_once=5, doubtful=doubtful, tick=1)
 
-    assert names(share) == ["g002", "g003", "g001", "g000"]
+    first, *answered, last = names(share)
+    assert (first, {*answered}, last) == ("g003", {"g001", "g002"}, "g000")
+
+
+def test_with_too_many_groups_for_a_batch_each_has_its_turn() -> None:
+    every, asked = {one.group_id for one in groups(400)}, set[str]()
+    doubtful: dict[str, str] = {}
+    for tick in range(40):
+        (share,) = shared_out(groups(400), tasks=1, at_once=5, doubtful=doubtful, tick=tick)
+        turn = {*names(share)[:80]}
+        asked |= turn
+        doubtful = dict.fromkeys(every - turn, NOT_ASKED_IN_TIME)
+
+    assert asked == every
+
+
+def test_after_a_crash_the_groups_on_which_the_client_fails_are_not_asked_about(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Description(state="STABLE", kind="CLASSIC", members=())
+    said = {
+        "fatal": KafkaException(KafkaError(KafkaError._FAIL, UNREADABLE)),
+        "plain": plain,
+        # Kafka's client describes no share groups.
+        "share": KafkaException(KafkaError(NOT_FOUND)),
+    }
+    monkeypatch.setattr(ask, "describe_groups", lambda *_, **__: said)
+    share = GroupShare(
+        groups=tuple(ListedGroup(name, "classic", "Stable") for name in ("", *said)), at_once=2
+    )
+
+    told = {one.group.group_id: one.error for one in ask.ask_after_crash(settings(), share)}
+
+    assert told == {
+        "": "the client cannot describe a group of this name",
+        "fatal": UNREADABLE,
+        "plain": None,
+        "share": None,
+    }
+    assert {*admin.asked_for_offsets} == {"plain", "share"}
