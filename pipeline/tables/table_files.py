@@ -5,8 +5,9 @@ sends them to its tasks.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -53,17 +54,61 @@ def files_of(name: str, handle: DeltaTable) -> TableFiles:
     Raises:
         StoreError: Another program has given the table features that lagwise does not read.
     """
-    added = pa.table(handle.get_add_actions())
-    sizes = dict(zip(added["path"].to_pylist(), added["size_bytes"].to_pylist(), strict=True))
     try:
-        # Nothing is read from this file system.
-        dataset = handle.to_pyarrow_dataset(filesystem=LocalFileSystem())
+        # Only for the schema and the check of features, so without files.
+        schema = handle.to_pyarrow_dataset(
+            filesystem=LocalFileSystem(), file_pruning_predicate="false"
+        ).schema
     except DeltaError as error:
         raise StoreError(f"table {name} at {handle.table_uri} cannot be read: {line_of(error)}") from error
-    files = (
-        DataFile(one.path, sizes.get(one.path), one.partition_expression) for one in dataset.get_fragments()
+    added = pa.table(handle.get_add_actions(flatten=True))
+    paths, sizes = added["path"].to_pylist(), added["size_bytes"].to_pylist()
+    files = (DataFile(*one) for one in zip(paths, sizes, _held(added), strict=True))
+    return TableFiles(name, handle.table_uri, schema, tuple(files))
+
+
+def _held(added: pa.Table) -> list[pc.Expression]:
+    """`DataFile.holds` of each file.
+
+    A column without a known span says nothing. deltalake's own expressions compare it with null, which no row meets,
+    and every filter on that column would pass over the file.
+    """
+    held = [pc.scalar(True)] * added.num_rows
+    for name in added.column_names:
+        kind, _, column = name.partition(".")
+        if kind == "partition":
+            conditions: Iterable[pc.Expression | None] = [
+                _is(column, value) for value in added[name].to_pylist()
+            ]
+        elif kind == "min" and "." not in column:
+            conditions = _within(column, added)
+        else:
+            continue
+        held = [
+            one if condition is None else one & condition
+            for one, condition in zip(held, conditions, strict=True)
+        ]
+    return held
+
+
+def _is(column: str, value: object) -> pc.Expression:
+    return pc.field(column).is_null() if value is None else pc.field(column) == value
+
+
+def _within(column: str, added: pa.Table) -> Iterator[pc.Expression | None]:
+    field, is_null = pc.field(column), pc.field(column).is_null()
+    spans = (
+        added[f"{kind}.{column}"].to_pylist() if f"{kind}.{column}" in added.column_names else repeat(None)
+        for kind in ("min", "max", "null_count")
     )
-    return TableFiles(name, handle.table_uri, dataset.schema, tuple(files))
+    for least, greatest, nulls in zip(*spans, strict=False):
+        if least is None or greatest is None:
+            yield None
+        elif nulls == 0:
+            yield (field >= least) & (field <= greatest)
+        else:
+            # Arrow passes over files by this form alone, not by (≥ and ≤) or null.
+            yield ((field >= least) | is_null) & ((field <= greatest) | is_null)
 
 
 class TableRows:
