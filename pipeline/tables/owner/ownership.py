@@ -1,7 +1,7 @@
 """Store: ownership of the tables. The newest driver owns them; the previous one is fenced.
 
 `planner_state` holds one row: owner and term. A driver that starts takes
-the next term, makes it known to every table (`Store.touch`), and from then on every write of an earlier term is skipped
+a higher term, makes it known to every table (`Store.touch`), and from then on every write of an earlier term is skipped
 (`Store`). The earlier driver learns this from `check`, with its next batch at the latest.
 """
 
@@ -18,6 +18,7 @@ from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
 _TABLE = "planner_state"
+_MINUTE_MS = 60_000
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ def owner_name(now_ms: int) -> str:
 
 
 def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
-    """Take the next term and fence whoever held the last one.
+    """Take a term above all before, and fence whoever held the last one.
 
     Args:
         tables: Open to read.
@@ -59,7 +60,10 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
             "give each cluster a tables.root of its own, or set cluster.name to the former name"
         )
     # Delta skips writes of a term that is not above all that a table has seen, silently.
-    store = tables.under(max(last.term if last else 0, tables.highest_term()) + 1)
+    # By the clock, as epochs (ADR 0029): tables that were set back to a copy have forgotten later terms, and a
+    # suspended driver that wakes with one of them would fence this one. Minutes, because terms have 31 bits.
+    known = max(last.term if last else 0, tables.highest_term())
+    store = tables.under(max(known, now_ms // _MINUTE_MS) + 1)
     row = {
         "cluster": cluster,
         "owner": owner,
