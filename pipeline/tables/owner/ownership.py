@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from pipeline import clock
-from pipeline.errors import FencedError, StoreError
+from pipeline.errors import FencedError, StoreError, TablesSetBackError
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
@@ -83,14 +83,19 @@ def check(store: Store, owner: str) -> None:
     """Look at the tables anew, and return if `owner` still owns them.
 
     Raises:
-        FencedError: It does not; the message names the driver that does.
+        FencedError: Another driver does; the message names it.
+        TablesSetBackError: An earlier driver does, or none: somebody has replaced the tables by an older copy.
     """
     store.look()
     present = current(store)
-    if present is None or (present.name, present.term) != (owner, store.term):
-        holder, term = (present.name, present.term) if present else ("nobody", 0)
+    if present is None or present.term < store.term:
+        raise TablesSetBackError(
+            f"the tables under {store.root} were set back to those of "
+            f"{'no driver' if present is None else f'an earlier driver, {present.name} (term {present.term})'}"
+        )
+    if present != (owner, store.term, present.cluster):
         raise FencedError(
-            f"the tables under {store.root} belong to driver {holder} (term {term}) now; this driver "
+            f"the tables under {store.root} belong to driver {present.name} (term {present.term}) now; this driver "
             f"({owner}, term {store.term}) stops; run one driver per tables.root, or start both with --standby"
         )
 

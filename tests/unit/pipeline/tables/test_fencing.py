@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction
 
-from pipeline.errors import FencedError, StoreError, TablesChangedError
+from pipeline.errors import FencedError, StoreError, TablesChangedError, TablesSetBackError
 from pipeline.tables.files import write_file
 from pipeline.tables.owner import ownership
 from pipeline.tables.reading import Tables
@@ -82,6 +82,22 @@ def test_driver_that_wakes_after_a_restore_is_fenced_by_its_successor(root: str,
         ownership.check(suspended, "suspended")
     with pytest.raises(FencedError, match="belong to driver successor"):
         ownership.check(suspended, "suspended")
+
+
+def test_driver_under_which_an_older_copy_was_restored_is_told_so(root: str, tmp_path: Path) -> None:
+    copy, empty = tmp_path / "copy", tmp_path / "empty"
+    list(back_up(Tables(root), empty))
+    driver(root, "yesterday")
+    list(back_up(Tables(root), copy))
+    running = driver(root, "today", at_ms=NOW_MS + 60_000)
+
+    for older, whose in ((copy, r"an earlier driver, yesterday \(term 28333334\)"), (empty, "no driver")):
+        shutil.rmtree(Path(root) / "planner_state")
+        shutil.copytree(older / "planner_state", Path(root) / "planner_state")
+        with pytest.raises(TablesChangedError):
+            ownership.check(running, "today")
+        with pytest.raises(TablesSetBackError, match=f"set back to those of {whose}"):
+            ownership.check(running, "today")
 
 
 def test_terms_rise_under_a_clock_that_goes_back_and_fit_a_transaction_for_four_thousand_years(
