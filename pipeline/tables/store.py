@@ -33,6 +33,7 @@ from pipeline.errors import StoreError, TablesChangedError
 from pipeline.tables import versions
 from pipeline.tables.arrow import shaped
 from pipeline.tables.encoding import by_delta_rs
+from pipeline.tables.features import refuse_deletion_vectors
 from pipeline.tables.known import APP, KnownTable
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES
@@ -254,9 +255,15 @@ class Store:
         return {name: self._table(name).files for name in names}
 
     def handle(self, name: str) -> DeltaTable:
-        """The newest version of a table, for maintenance: it may cut the log under who knows the table already."""
+        """The newest version of a table, for maintenance: it may cut the log under who knows the table already.
+
+        Raises:
+            StoreError: It has deletion vectors.
+        """
         self._tables.pop(name, None)
-        return self._opened(name).handle
+        handle = self._opened(name).handle
+        refuse_deletion_vectors(name, handle)
+        return handle
 
     def _read(self, name: str, read: Callable[[TableRows], _Value]) -> _Value:
         try:

@@ -18,6 +18,7 @@ from deltalake.exceptions import DeltaError
 from pyarrow.fs import LocalFileSystem
 
 from pipeline.errors import StoreError, without_queries
+from pipeline.tables.features import refuse_deletion_vectors
 from pipeline.tables.filesystem import files_at
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -54,6 +55,7 @@ def files_of(name: str, handle: DeltaTable) -> TableFiles:
     Raises:
         StoreError: Another program has given the table features that lagwise does not read.
     """
+    refuse_deletion_vectors(name, handle)
     try:
         # Only for the schema and the check of features, so without files.
         schema = handle.to_pyarrow_dataset(

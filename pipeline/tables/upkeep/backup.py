@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -20,6 +20,7 @@ from deltalake import DeltaTable
 from pyarrow.fs import FileSelector, FileSystem
 
 from pipeline.errors import MissingTableError, StoreError
+from pipeline.tables.features import refuse_deletion_vectors
 from pipeline.tables.reading import Tables
 
 # `partition_lag` says from where records are read on, and so comes first: the other tables are then of its batch or
@@ -62,8 +63,8 @@ def back_up(tables: Tables, target: Path) -> Iterator[Copied]:
 
     Raises:
         MissingTableError: There is no table.
-        StoreError: The folder exists, or another backup writes into it, or a table cannot be read, or it changes faster
-            than it can be copied.
+        StoreError: The folder exists, or another backup writes into it, or a table cannot be read, or has deletion
+            vectors, or changes faster than it can be copied.
     """
     _check_new(target)
     with _alone(target):
@@ -78,6 +79,9 @@ def _check_new(target: Path) -> None:
 
 
 def _copied(tables: Tables, target: Path) -> Iterator[Copied]:
+    for name in ORDER:
+        with suppress(MissingTableError):
+            refuse_deletion_vectors(name, tables.open(name).handle)
     unfinished = target.with_name(f"{target.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     copied = []

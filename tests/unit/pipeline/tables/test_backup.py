@@ -7,7 +7,7 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, TableFeatures
 
 from pipeline.errors import MissingTableError, StoreError
 from pipeline.tables.owner import ownership
@@ -267,3 +267,16 @@ def test_newer_commits_and_hints_at_newer_checkpoints_are_left_out(
 
     assert lags(copy, "partition_lag") == [0]
     assert not (tmp_path / "copy" / "partition_lag" / "_delta_log" / "_last_checkpoint").exists()
+
+
+def test_tables_with_deletion_vectors_are_not_copied_without_them(store: Store, tmp_path: Path) -> None:
+    DeltaTable(store.path("lag_history")).alter.add_feature(
+        TableFeatures.DeletionVectors, allow_protocol_versions_increase=True
+    )
+
+    with pytest.raises(
+        StoreError, match=r"table lag_history .* has deletion vectors, .* DROP FEATURE deletionVectors"
+    ):
+        list(back_up(Tables(store.root), tmp_path / "copy"))
+
+    assert not list(tmp_path.glob("copy*"))
