@@ -86,6 +86,10 @@ class MissingTableError(StoreError):
     """There is no such table under the root."""
 
 
+class DamagedLogError(StoreError):
+    """The log of a table is damaged; the message says what to do."""
+
+
 def without_queries(text: str) -> str:
     """The text with the query of each URL left out: Arrow quotes URLs of Azure with the signature that opens them."""
     return _ADDRESS.sub(lambda found: found[1] + ("?…" if found[2] else ""), text)

@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyarrow.fs import LocalFileSystem
 
-from pipeline.errors import StoreError, without_queries
+from pipeline.errors import DamagedLogError, StoreError, without_queries
 from pipeline.tables.features import refuse_deletion_vectors
 from pipeline.tables.filesystem import files_at
 
@@ -26,6 +26,12 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 _OF_DAMAGE = re.compile(r"Parquet magic bytes|Parquet file size is|deserialize thrift|Corrupt snappy")
 """Arrow's words for bytes that are no Parquet file; it has no class of errors for them."""
+
+_OF_LOG_DAMAGE = re.compile(r"Json error|Invalid Checkpoint|Parquet error")
+_STACK = re.compile(r"\s+0: .*", re.DOTALL)
+"""delta-rs appends its stack to some messages, a frame a line."""
+
+_REMEDY = "stop the stream, and restore this table's folder from a backup, or move it away"
 
 
 class DataFile(NamedTuple):
@@ -170,12 +176,7 @@ class TableRows:
 
     def _unreadable(self, error: Exception) -> StoreError:
         # Raised without its cause: the trace that Spark logs for a task would have the whole URL.
-        remedy = (
-            "; a file of the table is damaged: stop the stream, and restore this table's folder from a backup, or "
-            "move it away"
-            if is_damage(error)
-            else ""
-        )
+        remedy = f"; a file of the table is damaged: {_REMEDY}" if is_damage(error) else ""
         return StoreError(
             f"table {self._table.name} at {self._table.uri} cannot be read: {line_of(error)}{remedy}"
         )
@@ -199,6 +200,15 @@ def is_damage(error: Exception) -> bool:
     return bool(_OF_DAMAGE.search(str(error)))
 
 
+def unopened(name: str, uri: str, error: Exception) -> StoreError:
+    """What to raise if table `name` cannot be opened: a `DamagedLogError` if its log is damaged."""
+    said = f"table {name} at {uri} cannot be opened: {line_of(error)}"
+    if _OF_LOG_DAMAGE.search(str(error)):
+        return DamagedLogError(f"{said}; the log of the table is damaged: {_REMEDY}")
+    return StoreError(said)
+
+
 def line_of(error: Exception) -> str:
-    """The words of delta-rs or Arrow in one line."""
-    return " ".join(without_queries(_ESCAPES.sub("", str(error))).split())
+    """The words of delta-rs or Arrow in one line, without bytes of files that no log can take."""
+    text = _STACK.sub("", _ESCAPES.sub("", str(error))).replace("\0", r"\0")
+    return " ".join(without_queries(text).split())
