@@ -4,6 +4,12 @@ from deltalake import DeltaTable
 
 from pipeline.errors import StoreError
 
+UNSUPPORTED = (
+    "another program has given it a property or feature that lagwise does not support: remove it (ALTER TABLE … UNSET "
+    "TBLPROPERTIES, or DROP FEATURE)"
+)
+"""Cause and remedy, for messages about a table."""
+
 
 def refuse_deletion_vectors(name: str, handle: DeltaTable) -> None:
     """Return if table `name` cannot have deletion vectors.

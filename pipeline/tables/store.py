@@ -33,7 +33,7 @@ from pipeline.errors import StoreError, TablesChangedError
 from pipeline.tables import versions
 from pipeline.tables.arrow import shaped
 from pipeline.tables.encoding import by_delta_rs
-from pipeline.tables.features import refuse_deletion_vectors
+from pipeline.tables.features import UNSUPPORTED, refuse_deletion_vectors
 from pipeline.tables.known import APP, KnownTable
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES
@@ -188,7 +188,11 @@ class Store:
         metadata: Mapping[str, str] | None = None,
         more: Sequence[Transaction] = (),
     ) -> None:
-        """One commit by delta-rs, unless the table has seen its number of this term, or a later term."""
+        """One commit by delta-rs, unless the table has seen its number of this term, or a later term.
+
+        Raises:
+            StoreError: The table takes no commit though nobody else has made one.
+        """
         number += self.term * _TERM
         commit = CommitProperties(
             app_transactions=[Transaction(APP, number), *more],
@@ -198,17 +202,24 @@ class Store:
             max_commit_retries=0,
         )
         check_room(self.root)
+        failed_at = None
         for attempt in range(1, _ATTEMPTS + 1):
             known = self._table(name)
+            version = known.handle.version()
             # As Delta does before its own writes: nothing of an earlier term comes after a later one.
             if known.number >= number:
                 return
             try:
                 known.commit(number, lambda handle: write(handle, commit))
-            except CommitFailedError:
-                # Another driver has committed meanwhile.
+            except CommitFailedError as error:
                 if attempt == _ATTEMPTS:
                     raise
+                if version == failed_at and trouble_of(error) is None:
+                    # Twice: a store may refuse a commit a moment before that of another is there.
+                    raise StoreError(
+                        f"table {name} at {known.handle.table_uri} cannot be written: {line_of(error)}; {UNSUPPORTED}"
+                    ) from error
+                failed_at = version
                 log.info("another driver also writes to the table", extra={"table": name, "attempt": attempt})
             else:
                 self._on_answer()

@@ -18,7 +18,7 @@ from deltalake.exceptions import DeltaError
 from pyarrow.fs import LocalFileSystem
 
 from pipeline.errors import DamagedLogError, StoreError, without_queries
-from pipeline.tables.features import refuse_deletion_vectors
+from pipeline.tables.features import UNSUPPORTED, refuse_deletion_vectors
 from pipeline.tables.filesystem import files_at
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -68,7 +68,9 @@ def files_of(name: str, handle: DeltaTable) -> TableFiles:
             filesystem=LocalFileSystem(), file_pruning_predicate="false"
         ).schema
     except DeltaError as error:
-        raise StoreError(f"table {name} at {handle.table_uri} cannot be read: {line_of(error)}") from error
+        raise StoreError(
+            f"table {name} at {handle.table_uri} cannot be read: {line_of(error)}; {UNSUPPORTED}"
+        ) from error
     added = pa.table(handle.get_add_actions(flatten=True))
     paths, sizes = added["path"].to_pylist(), added["size_bytes"].to_pylist()
     files = (DataFile(*one) for one in zip(paths, sizes, _held(added), strict=True))
