@@ -154,16 +154,20 @@ def _sizes(handle: DeltaTable) -> dict[str, int]:
 
 
 def _copy_files(folder: FileSystem, version: int, sizes: dict[str, int], target: Path) -> None:
-    log = [
-        f"{_LOG}/{found.base_name}"
+    log = {
+        f"{_LOG}/{found.base_name}": found.mtime_ns
         for found in folder.get_file_info(FileSelector(_LOG))
         if (named := _LOG_FILE.fullmatch(found.base_name)) and int(named[1]) <= version
-    ]
+    }
     for path in (*log, *sizes):
         file = target / path
         file.parent.mkdir(parents=True, exist_ok=True)
         with folder.open_input_stream(path) as source, file.open("wb") as copy:
             shutil.copyfileobj(source, copy, _PIECE)
+        modified_ns = log.get(path)
+        if modified_ns is not None:
+            # For Spark's TIMESTAMP AS OF a version is as old as its file.
+            os.utime(file, ns=(modified_ns, modified_ns))
 
 
 def _is_copy(target: Path, version: int, sizes: dict[str, int]) -> bool:
