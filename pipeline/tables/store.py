@@ -33,13 +33,12 @@ from pipeline.errors import StoreError, TablesChangedError
 from pipeline.tables import versions
 from pipeline.tables.arrow import shaped
 from pipeline.tables.encoding import by_delta_rs
-from pipeline.tables.features import UNSUPPORTED, refuse_deletion_vectors
 from pipeline.tables.known import APP, KnownTable
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES
 from pipeline.tables.stamp import KEEPS_STAMPS, Stamp
 from pipeline.tables.storage import check_room, trouble_of
-from pipeline.tables.table_files import TableFiles, TableRows, line_of
+from pipeline.tables.table_files import UNSUPPORTED, TableFiles, TableRows, line_of, refuse_deletion_vectors
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,13 @@ from deltalake.exceptions import DeltaError
 from pyarrow.fs import LocalFileSystem
 
 from pipeline.errors import DamagedLogError, StoreError, without_queries
-from pipeline.tables.features import UNSUPPORTED, refuse_deletion_vectors
 from pipeline.tables.filesystem import files_at
+
+UNSUPPORTED = (
+    "another program has given it a property or feature that lagwise does not support: remove it (ALTER TABLE … UNSET "
+    "TBLPROPERTIES, or DROP FEATURE)"
+)
+"""Cause and remedy, for messages about a table."""
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 """delta-rs colours its messages, for terminals that it does not look for."""
@@ -75,6 +80,21 @@ def files_of(name: str, handle: DeltaTable) -> TableFiles:
     paths, sizes = added["path"].to_pylist(), added["size_bytes"].to_pylist()
     files = (DataFile(*one) for one in zip(paths, sizes, _held(added), strict=True))
     return TableFiles(name, handle.table_uri, schema, tuple(files))
+
+
+def refuse_deletion_vectors(name: str, handle: DeltaTable) -> None:
+    """Return if table `name` cannot have deletion vectors.
+
+    delta-rs does not report their files: a backup would lack them, and maintenance would delete them.
+
+    Raises:
+        StoreError: It can have some.
+    """
+    if "deletionVectors" in (handle.protocol().reader_features or ()):
+        raise StoreError(
+            f"table {name} at {handle.table_uri} has deletion vectors, which lagwise does not keep: REORG TABLE … "
+            "APPLY (PURGE), then ALTER TABLE … DROP FEATURE deletionVectors"
+        )
 
 
 def _held(added: pa.Table) -> list[pc.Expression]:

@@ -20,8 +20,8 @@ from deltalake import DeltaTable
 from pyarrow.fs import FileSelector, FileSystem
 
 from pipeline.errors import MissingTableError, StoreError
-from pipeline.tables.features import refuse_deletion_vectors
 from pipeline.tables.reading import Tables
+from pipeline.tables.table_files import refuse_deletion_vectors
 
 # `partition_lag` says from where records are read on, and so comes first: the other tables are then of its batch or
 # newer ones, and what they hold already is folded once more. Decisions come before their history, and groups before
