@@ -66,6 +66,10 @@ class TablesChangedError(PipelineError):
     """The tables are in another state than this driver has left them in; started again it goes on from them."""
 
 
+class TablesSetBackError(TablesChangedError):
+    """The tables are older than this driver's term: a copy, or new ones. It may take them over again."""
+
+
 class StorageUnavailableError(PipelineError):
     """The tables cannot be written now: a full disk, a read-only mount. Trying again later is right."""
 
@@ -80,6 +84,10 @@ class StoreError(PipelineError):
 
 class MissingTableError(StoreError):
     """There is no such table under the root."""
+
+
+class DamagedLogError(StoreError):
+    """The log of a table is damaged; the message says what to do."""
 
 
 def without_queries(text: str) -> str:

@@ -7,7 +7,7 @@ from pipeline.config.model import TablesConfig
 from pipeline.config.object_stores import ObjectStore, store_of
 from pipeline.errors import ConfigError
 
-_NOT_IN_PATHS = frozenset("[]{}^|%*?#")
+_NOT_IN_PATHS = frozenset("[]{}^|%*?#\\\x7f").union(map(chr, range(32)))
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):")
 
 
@@ -52,8 +52,13 @@ def _check_path(root: str) -> None:
     path = root if "://" in root else str(Path(root).absolute())
     if found := sorted(_NOT_IN_PATHS & set(path)):
         raise ConfigError(
-            f"tables.root: {root} cannot be used: its path contains {' '.join(found)}; point tables.root at another one"
+            f"tables.root: {_printable(root)} cannot be used: its path contains {_printable(' '.join(found))}; point "
+            "tables.root at another one"
         )
+
+
+def _printable(text: str) -> str:
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def _check_store(tables: TablesConfig, store: ObjectStore) -> None:

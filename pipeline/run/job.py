@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from pipeline.errors import (
     StorageUnavailableError,
     StoreError,
     TablesChangedError,
+    TablesSetBackError,
     TopicMissingError,
 )
 from pipeline.kafka import cluster
@@ -259,10 +261,6 @@ class Job:
         )
         self.stop.wait(wait_s)
 
-    @property
-    def _root(self) -> str:
-        return self.config.tables.root
-
     def _stream(self, spark: SparkSession) -> None:
         config = self.config
         admin, reason = admin_client(config)
@@ -318,12 +316,13 @@ class Job:
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
         if self._owned is not None:
             # Restarted: this driver must not fence one that has taken over in the meantime.
-            ownership.check(*self._owned)
+            with suppress(TablesSetBackError):
+                ownership.check(*self._owned)
         config, at_ms = as_found(self.config, found), now_ms()
         name = cluster_name(config, found)
         owner = ownership.owner_name(at_ms)
         tables = Store(
-            self._root,
+            config.tables.root,
             term=0,
             storage_options=resolve(config.tables.storage_options),
             on_answer=self.monitor.storage_answered,

@@ -24,12 +24,18 @@ def register(spark: SparkSession, database: str, places: Iterable[tuple[str, str
         places: Name and path or URL of each table; it exists.
 
     Raises:
-        ConfigError: A table or view of that name exists at another location. Nothing was registered, unless another
-            process did so at the same moment.
+        ConfigError: A table or view of that name exists at another location, or Spark finds no table at a place.
+            Nothing was registered, unless another process did so at the same moment.
         PySparkException: The catalog refuses.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - the rules for places are Hadoop's
     wanted = {name: _qualified(spark, jvm.org.apache.hadoop.fs.Path(path)) for name, path in places}
+    for place in wanted.values():
+        if not _has_log(spark, jvm.org.apache.hadoop.fs.Path(place, "_delta_log")):
+            raise ConfigError(
+                f"tables.catalog: there is no table at {place}, where Spark would create an empty one; point "
+                "tables.root at a path of letters, digits, dots, dashes and underscores"
+            )
     spark.sql(f"CREATE DATABASE IF NOT EXISTS `{database}`")
     new = tuple(name for name, place in wanted.items() if not _is_there(spark, database, name, place))
     for name in new:
@@ -62,6 +68,11 @@ def _is_there(spark: SparkSession, database: str, name: str, place: str) -> bool
             "or drop that entry if it is not needed"
         )
     return True
+
+
+def _has_log(spark: SparkSession, place: Any) -> bool:
+    conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001 - with the store's settings
+    return bool(place.getFileSystem(conf).exists(place))
 
 
 def _qualified(spark: SparkSession, place: Any) -> str:

@@ -39,8 +39,8 @@ def write_file(tables: Tables, name: str, rows: pa.Table, *, key: str) -> AddAct
     with folder.open_output_stream(path) as file:
         pq.write_table(columns_of(rows, in_file), file, **by_pyarrow(in_file))
         size = file.tell()
-    # All that the table's log has a place for: deltalake takes a missing least value for a null one, and its datasets
-    # would pass over the file for every condition on that column.
+    # All that the table's log has a place for: deltalake takes a missing least value for a null one, and its own
+    # datasets would pass over the file for every condition on that column.
     told = dict.fromkeys([*in_file.fieldNames()[:INDEXED_COLUMNS], key])
     spans = {column: pc.min_max(rows[column]).as_py() for column in told}
     known = {column: span for column, span in spans.items() if span["min"] is not None}

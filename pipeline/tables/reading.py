@@ -22,7 +22,7 @@ from pipeline import clock
 from pipeline.errors import MissingTableError, StoreError
 from pipeline.tables.filesystem import check_login, files_at
 from pipeline.tables.stamp import Stamp, newest_stamp
-from pipeline.tables.table_files import TableRows, files_of, line_of
+from pipeline.tables.table_files import TableRows, files_of, line_of, unopened
 from pipeline.tables.versions import refuse_newer
 
 _LIKE_SPECIALS = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_", "*": "%", "?": "_"})
@@ -119,7 +119,7 @@ class Tables:
                 "--tables or tables.root of the configuration should name another folder"
             ) from None
         except (DeltaError, OSError) as error:
-            raise StoreError(f"table {name} at {uri} cannot be opened: {line_of(error)}") from error
+            raise unopened(name, uri, error) from error
         return OpenTable(name, handle, self.storage_options)
 
     def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:

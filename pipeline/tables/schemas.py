@@ -328,7 +328,11 @@ PLANNER_STATE = t.StructType(
     [
         _CLUSTER,
         key("owner", STRING, "host, process and start time of the driver that owns the tables"),
-        key("term", LONG, "rises with each driver that takes over; a lower term may not write"),
+        key(
+            "term",
+            LONG,
+            "rises with each takeover, at least minutes since 1970; a lower term may not write",
+        ),
         key("acquired_at", TIME, "when it took over"),
         column("unseen_epochs", LONG, "null: only drivers of earlier versions write and read it"),
     ]

@@ -27,6 +27,32 @@ NO_PLANS_BY_ANSWERS = (
 # and every start add commits without one.
 _SEARCHES = (2, 50, None)
 
+_KEEPING_ROWS = frozenset(
+    {
+        "OPTIMIZE",
+        "REORG",
+        "VACUUM START",
+        "VACUUM END",
+        "SET TBLPROPERTIES",
+        "UNSET TBLPROPERTIES",
+        "ADD COLUMNS",
+        "ADD COLUMN",
+        "CHANGE COLUMN",
+        "CHANGE COLUMNS",
+        "ADD CONSTRAINT",
+        "DROP CONSTRAINT",
+        "CLUSTER BY",
+        "COMPUTE STATS",
+        "UPGRADE PROTOCOL",
+        "ADD FEATURE",
+        "DROP FEATURE",
+        "UPDATE FIELD METADATA",
+        "UPDATE TABLE METADATA",
+    }
+)
+"""Operations of Spark's Delta and delta-rs that change no row. Their `userMetadata` is a message of whoever ran them
+(`spark.databricks.delta.commitInfo.userMetadata`), and the stamp is still that of the batch before."""
+
 KEEPS_STAMPS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 """For every commit: maintenance alone cuts the log, and with it the stamps, for by then the newest stamp is young."""
 
@@ -159,13 +185,18 @@ def _decoded(text: str, handle: DeltaTable) -> Stamp:
 
 
 def _newest_metadata(history: list[dict[str, Any]]) -> str | None:
-    """Find the newest metadata in the commits of a table, newest first, without those that a RESTORE has undone."""
+    """Find the newest metadata in the commits of a table, newest first, of those that may have changed rows.
+
+    Commits that a RESTORE has undone do not count.
+    """
     undone: Callable[[Mapping[str, Any]], bool] = _none
     for commit in history:
         if undone(commit):
             continue
         if commit.get("operation") == "RESTORE":
             undone = _undone_by(commit["operationParameters"])
+        elif commit.get("operation") in _KEEPING_ROWS:
+            continue
         elif (found := commit.get("userMetadata")) is not None:
             return str(found)
     return None

@@ -38,7 +38,7 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES
 from pipeline.tables.stamp import KEEPS_STAMPS, Stamp
 from pipeline.tables.storage import check_room, trouble_of
-from pipeline.tables.table_files import TableFiles, TableRows, line_of
+from pipeline.tables.table_files import UNSUPPORTED, TableFiles, TableRows, line_of, refuse_deletion_vectors
 
 log = logging.getLogger(__name__)
 
@@ -187,7 +187,11 @@ class Store:
         metadata: Mapping[str, str] | None = None,
         more: Sequence[Transaction] = (),
     ) -> None:
-        """One commit by delta-rs, unless the table has seen its number of this term, or a later term."""
+        """One commit by delta-rs, unless the table has seen its number of this term, or a later term.
+
+        Raises:
+            StoreError: The table takes no commit though nobody else has made one.
+        """
         number += self.term * _TERM
         commit = CommitProperties(
             app_transactions=[Transaction(APP, number), *more],
@@ -197,17 +201,24 @@ class Store:
             max_commit_retries=0,
         )
         check_room(self.root)
+        failed_at = None
         for attempt in range(1, _ATTEMPTS + 1):
             known = self._table(name)
+            version = known.handle.version()
             # As Delta does before its own writes: nothing of an earlier term comes after a later one.
             if known.number >= number:
                 return
             try:
                 known.commit(number, lambda handle: write(handle, commit))
-            except CommitFailedError:
-                # Another driver has committed meanwhile.
+            except CommitFailedError as error:
                 if attempt == _ATTEMPTS:
                     raise
+                if version == failed_at and trouble_of(error) is None:
+                    # Twice: a store may refuse a commit a moment before that of another is there.
+                    raise StoreError(
+                        f"table {name} at {known.handle.table_uri} cannot be written: {line_of(error)}; {UNSUPPORTED}"
+                    ) from error
+                failed_at = version
                 log.info("another driver also writes to the table", extra={"table": name, "attempt": attempt})
             else:
                 self._on_answer()
@@ -254,9 +265,15 @@ class Store:
         return {name: self._table(name).files for name in names}
 
     def handle(self, name: str) -> DeltaTable:
-        """The newest version of a table, for maintenance: it may cut the log under who knows the table already."""
+        """The newest version of a table, for maintenance: it may cut the log under who knows the table already.
+
+        Raises:
+            StoreError: It has deletion vectors.
+        """
         self._tables.pop(name, None)
-        return self._opened(name).handle
+        handle = self._opened(name).handle
+        refuse_deletion_vectors(name, handle)
+        return handle
 
     def _read(self, name: str, read: Callable[[TableRows], _Value]) -> _Value:
         try:

@@ -5,8 +5,9 @@ sends them to its tasks.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -16,14 +17,26 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyarrow.fs import LocalFileSystem
 
-from pipeline.errors import StoreError, without_queries
+from pipeline.errors import DamagedLogError, StoreError, without_queries
 from pipeline.tables.filesystem import files_at
+
+UNSUPPORTED = (
+    "another program has given it a property or feature that lagwise does not support: remove it (ALTER TABLE … UNSET "
+    "TBLPROPERTIES, or DROP FEATURE)"
+)
+"""Cause and remedy, for messages about a table."""
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 """delta-rs colours its messages, for terminals that it does not look for."""
 
 _OF_DAMAGE = re.compile(r"Parquet magic bytes|Parquet file size is|deserialize thrift|Corrupt snappy")
 """Arrow's words for bytes that are no Parquet file; it has no class of errors for them."""
+
+_OF_LOG_DAMAGE = re.compile(r"Json error|Invalid Checkpoint|Parquet error")
+_STACK = re.compile(r"\s+0: .*", re.DOTALL)
+"""delta-rs appends its stack to some messages, a frame a line."""
+
+_REMEDY = "stop the stream, and restore this table's folder from a backup, or move it away"
 
 
 class DataFile(NamedTuple):
@@ -53,17 +66,79 @@ def files_of(name: str, handle: DeltaTable) -> TableFiles:
     Raises:
         StoreError: Another program has given the table features that lagwise does not read.
     """
-    added = pa.table(handle.get_add_actions())
-    sizes = dict(zip(added["path"].to_pylist(), added["size_bytes"].to_pylist(), strict=True))
+    refuse_deletion_vectors(name, handle)
     try:
-        # Nothing is read from this file system.
-        dataset = handle.to_pyarrow_dataset(filesystem=LocalFileSystem())
+        # Only for the schema and the check of features, so without files.
+        schema = handle.to_pyarrow_dataset(
+            filesystem=LocalFileSystem(), file_pruning_predicate="false"
+        ).schema
     except DeltaError as error:
-        raise StoreError(f"table {name} at {handle.table_uri} cannot be read: {line_of(error)}") from error
-    files = (
-        DataFile(one.path, sizes.get(one.path), one.partition_expression) for one in dataset.get_fragments()
+        raise StoreError(
+            f"table {name} at {handle.table_uri} cannot be read: {line_of(error)}; {UNSUPPORTED}"
+        ) from error
+    added = pa.table(handle.get_add_actions(flatten=True))
+    paths, sizes = added["path"].to_pylist(), added["size_bytes"].to_pylist()
+    files = (DataFile(*one) for one in zip(paths, sizes, _held(added), strict=True))
+    return TableFiles(name, handle.table_uri, schema, tuple(files))
+
+
+def refuse_deletion_vectors(name: str, handle: DeltaTable) -> None:
+    """Return if table `name` cannot have deletion vectors.
+
+    delta-rs does not report their files: a backup would lack them, and maintenance would delete them.
+
+    Raises:
+        StoreError: It can have some.
+    """
+    if "deletionVectors" in (handle.protocol().reader_features or ()):
+        raise StoreError(
+            f"table {name} at {handle.table_uri} has deletion vectors, which lagwise does not keep: REORG TABLE … "
+            "APPLY (PURGE), then ALTER TABLE … DROP FEATURE deletionVectors"
+        )
+
+
+def _held(added: pa.Table) -> list[pc.Expression]:
+    """`DataFile.holds` of each file.
+
+    A column without a known span says nothing. deltalake's own expressions compare it with null, which no row meets,
+    and every filter on that column would pass over the file.
+    """
+    held = [pc.scalar(True)] * added.num_rows
+    for name in added.column_names:
+        kind, _, column = name.partition(".")
+        if kind == "partition":
+            conditions: Iterable[pc.Expression | None] = [
+                _is(column, value) for value in added[name].to_pylist()
+            ]
+        elif kind == "min" and "." not in column:
+            conditions = _within(column, added)
+        else:
+            continue
+        held = [
+            one if condition is None else one & condition
+            for one, condition in zip(held, conditions, strict=True)
+        ]
+    return held
+
+
+def _is(column: str, value: object) -> pc.Expression:
+    return pc.field(column).is_null() if value is None else pc.field(column) == value
+
+
+def _within(column: str, added: pa.Table) -> Iterator[pc.Expression | None]:
+    field, is_null = pc.field(column), pc.field(column).is_null()
+    spans = (
+        added[f"{kind}.{column}"].to_pylist() if f"{kind}.{column}" in added.column_names else repeat(None)
+        for kind in ("min", "max", "null_count")
     )
-    return TableFiles(name, handle.table_uri, dataset.schema, tuple(files))
+    for least, greatest, nulls in zip(*spans, strict=False):
+        if least is None or greatest is None:
+            yield None
+        elif nulls == 0:
+            yield (field >= least) & (field <= greatest)
+        else:
+            # Arrow passes over files by this form alone, not by (≥ and ≤) or null.
+            yield ((field >= least) | is_null) & ((field <= greatest) | is_null)
 
 
 class TableRows:
@@ -123,12 +198,7 @@ class TableRows:
 
     def _unreadable(self, error: Exception) -> StoreError:
         # Raised without its cause: the trace that Spark logs for a task would have the whole URL.
-        remedy = (
-            "; a file of the table is damaged: stop the stream, and restore this table's folder from a backup, or "
-            "move it away"
-            if is_damage(error)
-            else ""
-        )
+        remedy = f"; a file of the table is damaged: {_REMEDY}" if is_damage(error) else ""
         return StoreError(
             f"table {self._table.name} at {self._table.uri} cannot be read: {line_of(error)}{remedy}"
         )
@@ -152,6 +222,15 @@ def is_damage(error: Exception) -> bool:
     return bool(_OF_DAMAGE.search(str(error)))
 
 
+def unopened(name: str, uri: str, error: Exception) -> StoreError:
+    """What to raise if table `name` cannot be opened: a `DamagedLogError` if its log is damaged."""
+    said = f"table {name} at {uri} cannot be opened: {line_of(error)}"
+    if _OF_LOG_DAMAGE.search(str(error)):
+        return DamagedLogError(f"{said}; the log of the table is damaged: {_REMEDY}")
+    return StoreError(said)
+
+
 def line_of(error: Exception) -> str:
-    """The words of delta-rs or Arrow in one line."""
-    return " ".join(without_queries(_ESCAPES.sub("", str(error))).split())
+    """The words of delta-rs or Arrow in one line, without bytes of files that no log can take."""
+    text = _STACK.sub("", _ESCAPES.sub("", str(error))).replace("\0", r"\0")
+    return " ".join(without_queries(text).split())

@@ -13,5 +13,5 @@ def test_newer_driver_with_a_fresh_checkpoint_takes_the_tables(
     forged_broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     assert_newer_takes_over(
-        forged_broker.bootstrap_servers, tmp_path, terms_of_newer=(2,), checkpoint=str(tmp_path / "fresh")
+        forged_broker.bootstrap_servers, tmp_path, most_terms=2, checkpoint=str(tmp_path / "fresh")
     )

@@ -19,6 +19,7 @@ from tests.support.brokers.cluster import leaders, small_cluster
 from tests.support.brokers.commits import commit_everywhere
 from tests.support.brokers.traffic import Traffic, control_records
 from tests.support.job.job import NO_GUARDS, Row, read_table
+from tests.support.job.transactions import terms
 from tests.support.job.undisturbed import assert_nothing_doubled, assert_one_content_per_epoch
 from tests.support.spark.packed_python import pack
 from tests.support.spark.spark_cluster import SparkCluster, children, command_line
@@ -209,6 +210,4 @@ def test_nothing_is_doubled_and_no_epoch_has_two_contents(disturbed: Disturbed) 
 
 
 def test_each_driver_had_a_term_of_its_own(disturbed: Disturbed) -> None:
-    (owner,) = read_table(disturbed.config, "planner_state")
-
-    assert owner["term"] >= 4
+    assert terms(Path(disturbed.config.tables.root) / "planner_state") >= 4

@@ -25,6 +25,7 @@ from tests.support.brokers.commits import commit_everywhere
 from tests.support.brokers.secured import Right, Secured, secured_broker
 from tests.support.brokers.traffic import Traffic, control_records
 from tests.support.job.job import NO_GUARDS, Row, read_table
+from tests.support.job.transactions import terms
 from tests.support.job.undisturbed import assert_nothing_doubled, assert_one_content_per_epoch
 from tests.support.spark.executor_python import linked_python
 from tests.support.spark.packed_python import pack
@@ -261,9 +262,7 @@ def test_nothing_stays_in_the_default_file_system(story: Story) -> None:
 
 
 def test_each_driver_had_a_term_of_its_own(story: Story) -> None:
-    (owner,) = read_table(story.config, "planner_state")
-
-    assert owner["term"] == 4
+    assert terms(Path(story.config.tables.root) / "planner_state") == 4
 
 
 def test_application_that_was_fenced_is_not_started_again(story: Story) -> None:

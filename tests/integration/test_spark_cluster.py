@@ -5,6 +5,7 @@ Real sizes: so many commits are read, and so many partitions decided about, that
 
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -15,6 +16,7 @@ from tests.support.brokers.broker import create_offsets_topic, create_topics, pr
 from tests.support.brokers.commits import commit_everywhere
 from tests.support.brokers.proxy import Proxy
 from tests.support.job.job import Row, read_table
+from tests.support.job.transactions import terms
 from tests.support.spark.spark_cluster import SparkCluster
 from tests.support.spark.submitted_driver import Drivers, SubmittedDriver
 from tests.support.waiting import wait_until
@@ -117,8 +119,7 @@ def test_executors_resolve_what_settings_refer_to(story: Story) -> None:
 def test_second_driver_fences_the_first(story: Story) -> None:
     assert story.fenced == _FENCED, story.first.said
     assert "belong to driver" in story.first.said.splitlines()[-1]
-    (owner,) = read_table(story.config, "planner_state")
-    assert owner["term"] == 2
+    assert terms(Path(story.config.tables.root) / "planner_state") == 2
 
 
 def test_driver_that_is_told_to_end_leaves_in_good_order(story: Story) -> None:

@@ -56,6 +56,17 @@ def test_registering_commits_nothing_and_is_done_once(spark: SparkSession, confi
     assert {DeltaTable(f"{config.root}/{table.name}").version() for table in TABLES} == {0}
 
 
+def test_place_without_a_table_is_refused_and_stays_empty(spark: SparkSession, config: TablesConfig) -> None:
+    empty = Path(config.root).with_name("another")
+    empty.mkdir()
+
+    with pytest.raises(ConfigError, match=r"there is no table at file:.*/another/partition_lag"):
+        register_tables(spark, TablesConfig(root=str(empty), catalog=_NAME))
+
+    assert not list(empty.iterdir())
+    assert not spark.catalog.databaseExists(_NAME)
+
+
 def test_database_that_is_dropped_leaves_the_tables(spark: SparkSession, config: TablesConfig) -> None:
     register_tables(spark, config)
 

@@ -47,9 +47,7 @@ def sql(
     source = find(tables, config)
     is_prompt = statement is None and sys.stdin.isatty()
     with Engine(source.tables, source.config) as engine:
-        if "partition_lag" in engine.names:
-            warn_if_late(source)
-        runner = Runner(engine, output=output)
+        runner = Runner(engine, output=output, before_statement=lambda: warn_if_late(source))
         if is_prompt:
             note(f"tables of {source.tables.root}; Spark is starting; type help for help, Ctrl-D to leave")
             shell.run(runner)

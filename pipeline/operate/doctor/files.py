@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow.fs import FileSelector, FileType
 
-from pipeline.errors import MissingTableError, StoreError
+from pipeline.errors import DamagedLogError, MissingTableError, StoreError
 from pipeline.operate.doctor.evidence import StreamEvidence
 from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.output import plain
@@ -17,22 +17,33 @@ from pipeline.tables.upkeep.backup import ORDER
 
 
 def gone_files(stream: StreamEvidence) -> Iterator[Finding]:
-    """One finding for each table that cannot be read because a file is missing or damaged."""
+    """One finding for each table that cannot be read because a file is missing or damaged, or its log is."""
     for name in ORDER:
-        try:
-            gone = _gone(stream.tables, stream.tables.open(name))
-        except MissingTableError:
-            continue
-        if gone:
+        cause = _cause(stream.tables, name)
+        if cause is not None:
             figures = Figures(question="tables", source=name, as_of=stream.as_of, object=name)
             yield figures.finding(
                 "problem",
-                f"{len(gone)} file(s) of table {name} are gone or damaged, and nothing else holds their rows: "
-                f"{named([plain(file) for file in gone])}",
+                cause,
                 "find out what deletes or damages files there (a power failure can); stop the stream, restore the "
                 "folder of this table from a backup, or move it away, and start the stream again, which fills it with "
                 "what Kafka still has",
             )
+
+
+def _cause(tables: Tables, name: str) -> str | None:
+    try:
+        gone = _gone(tables, tables.open(name))
+    except MissingTableError:
+        return None
+    except DamagedLogError:
+        return f"the log of table {name} is damaged, so nothing can read the table"
+    return (
+        f"{len(gone)} file(s) of table {name} are gone or damaged, and nothing else holds their rows: "
+        f"{named([plain(file) for file in gone])}"
+        if gone
+        else None
+    )
 
 
 def _gone(tables: Tables, table: OpenTable) -> list[str]:

@@ -44,11 +44,20 @@ def cut(typed: str, names: Sequence[str]) -> tuple[list[str], str]:
     return ready, "" if statements.is_empty(rest) else rest.lstrip()
 
 
+def added(typed: str, line: str, names: Sequence[str]) -> tuple[list[str], str]:
+    """Add a line to an incomplete statement, and split as `cut`; a command is one line."""
+    text = f"{typed}\n{line}" if typed else line
+    if typed and ";" not in line and "*/" not in line:
+        # Nothing ends here. Pasted statements have thousands of lines, which are not scanned again for each.
+        return [], text
+    return cut(text, names)
+
+
 def all_of(script: str, names: Sequence[str]) -> list[str]:
     """Return all statements and commands of a script; a command is a line, and the last statement may be open."""
     found, typed = list[str](), ""
     for line in script.splitlines():
-        ready, typed = cut(f"{typed}\n{line}" if typed else line, names)
+        ready, typed = added(typed, line, names)
         found += ready
     return [*found, typed.strip()] if typed else found
 

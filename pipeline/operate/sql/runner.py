@@ -1,7 +1,7 @@
 """Runs statements and commands one after another, and prints their answers."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pipeline.errors import PipelineError
 from pipeline.operate.output import Format, note
@@ -17,9 +17,17 @@ _MOST_ON_TERMINAL = 1000
 class Runner:
     """Answers to stdout, everything else to stderr."""
 
-    def __init__(self, engine: Engine, *, output: Format) -> None:
+    def __init__(self, engine: Engine, *, output: Format, before_statement: Callable[[], object]) -> None:
+        """Ask nothing yet.
+
+        Args:
+            engine: Answers statements.
+            output: Format of the answers.
+            before_statement: Warns if what a statement reads is old: a prompt may be open for days.
+        """
         self.engine = engine
         self.output = output
+        self._before_statement = before_statement
         self._most = _MOST_ON_TERMINAL if output == "table" and sys.stdout.isatty() else None
 
     def run(self, statement: str) -> int:
@@ -31,6 +39,7 @@ class Runner:
         """
         engine = self.engine
         if not commands.is_command(statement, engine.names):
+            self._before_statement()
             return self._show(engine.ask(statement, most=self._most))
         rows = commands.rows_of(statement, engine.tables, engine.names)
         if rows is None:

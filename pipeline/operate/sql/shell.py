@@ -34,7 +34,7 @@ def run(runner: Runner) -> None:
         while True:
             try:
                 line = input(_MORE if typed else _PROMPT)
-                typed = _answer(runner, line if not typed else f"{typed}\n{line}", names)
+                typed = _answer(runner, typed, line, names)
             except KeyboardInterrupt:
                 typed = ""
                 note("")
@@ -43,16 +43,16 @@ def run(runner: Runner) -> None:
                 return
 
 
-def _answer(runner: Runner, typed: str, names: Sequence[str]) -> str:
-    """Answer what is complete, and return the rest.
+def _answer(runner: Runner, typed: str, line: str, names: Sequence[str]) -> str:
+    """Answer what is complete with this line, and return the rest.
 
     Raises:
         StartError: Spark cannot be started.
         EOFError: The user ends the shell.
     """
-    ready, rest = commands.cut(typed, names)
+    ready, rest = commands.added(typed, line, names)
     if ready:
-        _remember(typed)
+        _remember(f"{typed}\n{line}" if typed else line)
     for statement in ready:
         if statement.lower() in commands.QUIT:
             raise EOFError

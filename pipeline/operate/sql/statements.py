@@ -1,7 +1,7 @@
 """SQL as text: the end of a statement, and statements that are refused before Spark sees them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pipeline.errors import PipelineError
@@ -9,18 +9,22 @@ from pipeline.errors import PipelineError
 READS: Final = "SELECT, WITH, FROM, VALUES, TABLE, SHOW, DESCRIBE or EXPLAIN"
 """First words of reading statements, for messages."""
 
-# A quote or comment that is not closed goes on to the end of the text.
+# As Spark's lexer: a quote or comment that is not closed goes on to the end of the text.
 _TOKEN = re.compile(
     r"""
-    (?P<comment> --[^\n]* | /\*.*?(?:\*/|\Z) )
+    (?P<comment> --[^\n]* )
+    | (?P<block> /\* )
     | (?P<end> ; )
+    | (?<!\w)[rR](?: '[^']*(?:'|\Z) | "[^"]*(?:"|\Z) )
     | '(?:[^'\\]|\\(?:.|\Z))*(?:'|\Z)
     | "(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z)
     | `[^`]*(?:`|\Z)
+    | [^-/;'"`rR]+
     | .
     """,
     re.DOTALL | re.VERBOSE,
 )
+_BLOCK = re.compile(r"/\*|\*/")
 # EXPLAIN runs nothing, and would tell no more than that about a statement that writes.
 _FIRST_WORD = re.compile(
     r"[\s(]*(?:EXPLAIN\s+(?:(?:EXTENDED|CODEGEN|COST|FORMATTED|LOGICAL)\s+)?)?(\w+)", re.IGNORECASE
@@ -53,21 +57,43 @@ def cut(text: str) -> tuple[list[str], str]:
     A semicolon in quotes or in a comment ends nothing. Empty statements are left out.
     """
     found, begin = [], 0
-    for token in _TOKEN.finditer(text):
-        if token["end"]:
-            found.append(text[begin : token.start()].strip())
-            begin = token.end()
+    for kind, start, end in _tokens(text):
+        if kind == "end":
+            found.append(text[begin:start].strip())
+            begin = end
     return [one for one in found if not is_empty(one)], text[begin:]
 
 
 def is_empty(text: str) -> bool:
-    """Return whether the text has only white space and comments."""
+    """Return whether the text has only white space and comments; one that is open is no empty text."""
     return not without_comments(text).strip()
 
 
 def without_comments(text: str) -> str:
-    """The text with a space for each comment."""
-    return "".join(" " if token["comment"] else token[0] for token in _TOKEN.finditer(text))
+    """The text with a space for each comment, but for one that is not closed."""
+    return "".join(" " if kind == "comment" else text[start:end] for kind, start, end in _tokens(text))
+
+
+def _tokens(text: str) -> Iterator[tuple[str | None, int, int]]:
+    """Kind (`comment`, `end` or none that matters), begin and end of each token."""
+    start = 0
+    while token := _TOKEN.match(text, start):
+        kind, end = token.lastgroup, token.end()
+        if kind == "block":
+            closed = _end_of_block(text, end)
+            kind, end = ("comment", closed) if closed is not None else (None, len(text))
+        yield kind, start, end
+        start = end
+
+
+def _end_of_block(text: str, begin: int) -> int | None:
+    """Where a comment ends that has begun; Spark's contain others. None if it is not closed."""
+    depth = 1
+    for mark in _BLOCK.finditer(text, begin):
+        depth += 1 if mark[0] == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    return None
 
 
 def refuse_writes(statement: str) -> None:

@@ -1,7 +1,7 @@
 """Store: ownership of the tables. The newest driver owns them; the previous one is fenced.
 
 `planner_state` holds one row: owner and term. A driver that starts takes
-the next term, makes it known to every table (`Store.touch`), and from then on every write of an earlier term is skipped
+a higher term, makes it known to every table (`Store.touch`), and from then on every write of an earlier term is skipped
 (`Store`). The earlier driver learns this from `check`, with its next batch at the latest.
 """
 
@@ -13,11 +13,12 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from pipeline import clock
-from pipeline.errors import FencedError, StoreError
+from pipeline.errors import FencedError, StoreError, TablesSetBackError
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
 _TABLE = "planner_state"
+_MINUTE_MS = 60_000
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ def owner_name(now_ms: int) -> str:
 
 
 def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
-    """Take the next term and fence whoever held the last one.
+    """Take a term above all before, and fence whoever held the last one.
 
     Args:
         tables: Open to read.
@@ -59,7 +60,10 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
             "give each cluster a tables.root of its own, or set cluster.name to the former name"
         )
     # Delta skips writes of a term that is not above all that a table has seen, silently.
-    store = tables.under(max(last.term if last else 0, tables.highest_term()) + 1)
+    # By the clock, as epochs (ADR 0029): tables that were set back to a copy have forgotten later terms, and a
+    # suspended driver that wakes with one of them would fence this one. Minutes, because terms have 31 bits.
+    known = max(last.term if last else 0, tables.highest_term())
+    store = tables.under(max(known, now_ms // _MINUTE_MS) + 1)
     row = {
         "cluster": cluster,
         "owner": owner,
@@ -79,14 +83,19 @@ def check(store: Store, owner: str) -> None:
     """Look at the tables anew, and return if `owner` still owns them.
 
     Raises:
-        FencedError: It does not; the message names the driver that does.
+        FencedError: Another driver does; the message names it.
+        TablesSetBackError: An earlier driver does, or none: somebody has replaced the tables by an older copy.
     """
     store.look()
     present = current(store)
-    if present is None or (present.name, present.term) != (owner, store.term):
-        holder, term = (present.name, present.term) if present else ("nobody", 0)
+    if present is None or present.term < store.term:
+        raise TablesSetBackError(
+            f"the tables under {store.root} were set back to those of "
+            f"{'no driver' if present is None else f'an earlier driver, {present.name} (term {present.term})'}"
+        )
+    if present != (owner, store.term, present.cluster):
         raise FencedError(
-            f"the tables under {store.root} belong to driver {holder} (term {term}) now; this driver "
+            f"the tables under {store.root} belong to driver {present.name} (term {present.term}) now; this driver "
             f"({owner}, term {store.term}) stops; run one driver per tables.root, or start both with --standby"
         )
 

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -21,6 +21,7 @@ from pyarrow.fs import FileSelector, FileSystem
 
 from pipeline.errors import MissingTableError, StoreError
 from pipeline.tables.reading import Tables
+from pipeline.tables.table_files import refuse_deletion_vectors
 
 # `partition_lag` says from where records are read on, and so comes first: the other tables are then of its batch or
 # newer ones, and what they hold already is folded once more. Decisions come before their history, and groups before
@@ -62,8 +63,8 @@ def back_up(tables: Tables, target: Path) -> Iterator[Copied]:
 
     Raises:
         MissingTableError: There is no table.
-        StoreError: The folder exists, or another backup writes into it, or a table cannot be read, or it changes faster
-            than it can be copied.
+        StoreError: The folder exists, or another backup writes into it, or a table cannot be read, or has deletion
+            vectors, or changes faster than it can be copied.
     """
     _check_new(target)
     with _alone(target):
@@ -78,6 +79,9 @@ def _check_new(target: Path) -> None:
 
 
 def _copied(tables: Tables, target: Path) -> Iterator[Copied]:
+    for name in ORDER:
+        with suppress(MissingTableError):
+            refuse_deletion_vectors(name, tables.open(name).handle)
     unfinished = target.with_name(f"{target.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     copied = []
@@ -150,16 +154,20 @@ def _sizes(handle: DeltaTable) -> dict[str, int]:
 
 
 def _copy_files(folder: FileSystem, version: int, sizes: dict[str, int], target: Path) -> None:
-    log = [
-        f"{_LOG}/{found.base_name}"
+    log = {
+        f"{_LOG}/{found.base_name}": found.mtime_ns
         for found in folder.get_file_info(FileSelector(_LOG))
         if (named := _LOG_FILE.fullmatch(found.base_name)) and int(named[1]) <= version
-    ]
+    }
     for path in (*log, *sizes):
         file = target / path
         file.parent.mkdir(parents=True, exist_ok=True)
         with folder.open_input_stream(path) as source, file.open("wb") as copy:
             shutil.copyfileobj(source, copy, _PIECE)
+        modified_ns = log.get(path)
+        if modified_ns is not None:
+            # For Spark's TIMESTAMP AS OF a version is as old as its file.
+            os.utime(file, ns=(modified_ns, modified_ns))
 
 
 def _is_copy(target: Path, version: int, sizes: dict[str, int]) -> bool:

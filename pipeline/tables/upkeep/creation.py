@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator, Mapping
 
 from deltalake import CommitProperties, DeltaTable, Schema
-from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyspark.sql.types import StringType, StructField, StructType
 
 from pipeline.config.object_stores import store_of
@@ -15,6 +15,7 @@ from pipeline.tables.filesystem import check_login
 from pipeline.tables.schemas import INDEXED_COLUMNS, TABLES, Table
 from pipeline.tables.stamp import KEEPS_STAMPS
 from pipeline.tables.store import path_of
+from pipeline.tables.table_files import unopened
 
 log = logging.getLogger(__name__)
 
@@ -30,8 +31,8 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
         storage_options: For delta-rs, secrets resolved.
 
     Raises:
-        StoreError: A newer version or another program has written a table, or the object store lets one commit
-            overwrite another, or nothing says how to log in there.
+        StoreError: A newer version or another program has written a table, or it cannot be opened, or the object store
+            lets one commit overwrite another, or nothing says how to log in there.
     """
     options = dict(storage_options) or None
     if store_of(root) is not None:
@@ -40,7 +41,7 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
     for table in TABLES:
         path = path_of(root, table.name)
         properties = _properties(table, retention_hours)
-        present = _opened(path, options)
+        present = _opened(table.name, path, options)
         if present is not None:
             versions.refuse_newer(table.name, present)
             if not versions.changes_since(table.name, versions.stated(present)):
@@ -58,19 +59,21 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
             )
 
 
-def _opened(path: str, options: dict[str, str] | None) -> DeltaTable | None:
+def _opened(name: str, path: str, options: dict[str, str] | None) -> DeltaTable | None:
     """The table at a path; None if there is none."""
     # `is_deltatable` holds the GIL while a store does not answer, so no other thread of the driver runs.
     try:
         return DeltaTable(path, storage_options=options)
     except TableNotFoundError:
         return None
+    except DeltaError as error:
+        raise unopened(name, path, error) from error
 
 
 def _check_conditional_put(path: str, options: dict[str, str] | None) -> None:
     """Two commits of one version: a store that takes both keeps no second driver out."""
     schema = Schema.from_json(StructType([StructField("x", StringType())]).json())
-    if _opened(path, options) is None:
+    if _opened("_conditional_put", path, options) is None:
         DeltaTable.create(path, schema=schema, mode="ignore", storage_options=options)
     first, second = (DeltaTable(path, storage_options=options) for _ in range(2))
     first.create_write_transaction([], "append", schema)

@@ -113,7 +113,7 @@ def test_what_does_not_work_on_s3_is_refused(more: dict[str, object], words: str
         check_places(at_s3(**more), master="local[*]", ships_code=True)
 
 
-@pytest.mark.parametrize("name", list("[]{}^|%*?#"))
+@pytest.mark.parametrize("name", list("[]{}^|%*?#\\\n\t"))
 def test_folder_in_which_spark_and_delta_rs_would_not_find_the_tables_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +123,6 @@ def test_folder_in_which_spark_and_delta_rs_would_not_find_the_tables_is_refused
 
     for root in (str(folder), ".lagwise/tables"):
         with pytest.raises(
-            ConfigError, match=r"tables.root: .* its path contains \S; point tables.root at another"
+            ConfigError, match=r"^tables.root: .* its path contains \S+; point tables.root at another"
         ):
             check_places(TablesConfig(root=root), master="local[*]", ships_code=True)

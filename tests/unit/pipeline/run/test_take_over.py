@@ -1,5 +1,6 @@
 """Taking the tables over, when that fails half way and is tried again."""
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -7,11 +8,13 @@ from typing import Any
 import pytest
 
 from pipeline.config.model import Config
-from pipeline.errors import FencedError
+from pipeline.errors import FencedError, TablesChangedError
 from pipeline.run import job as job_module
 from pipeline.run.job import Job
 from pipeline.tables.owner import ownership
+from pipeline.tables.reading import Tables
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.backup import back_up
 from pipeline.tables.upkeep.creation import create_tables
 
 FOUND: Any = SimpleNamespace(cluster_id="c")
@@ -49,9 +52,29 @@ def test_driver_that_came_after_half_a_take_over_is_left_its_tables(root: str) -
     for each in (one, other):
         with pytest.raises(OSError, match="disk full"):
             take_over(each)
+    taken = ownership.current(Store(root, term=0))
 
     with pytest.raises(FencedError):
         take_over(one)
-    owner = ownership.current(Store(root, term=0))
-    assert owner is not None
-    assert owner.term == 2
+    assert ownership.current(Store(root, term=0)) == taken
+
+
+def test_driver_takes_tables_over_again_that_were_set_back_under_it(root: str, tmp_path: Path) -> None:
+    one, copy = job(root), tmp_path / "copy"
+    list(back_up(Tables(root), copy))
+    with pytest.raises(OSError, match="disk full"):
+        take_over(one)
+    before = ownership.current(Store(root, term=0))
+
+    shutil.rmtree(Path(root) / "planner_state")
+    shutil.copytree(copy / "planner_state", Path(root) / "planner_state")
+    # The job begins again from tables that have changed.
+    with pytest.raises(TablesChangedError):
+        take_over(one)
+    with pytest.raises(OSError, match="disk full"):
+        take_over(one)
+
+    after = ownership.current(Store(root, term=0))
+    assert before is not None
+    assert after is not None
+    assert after.term > before.term

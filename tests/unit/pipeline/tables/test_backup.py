@@ -1,13 +1,14 @@
 """A backup is the tables as they were at one moment, whatever the driver does meanwhile."""
 
 import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, TableFeatures
 
 from pipeline.errors import MissingTableError, StoreError
 from pipeline.tables.owner import ownership
@@ -68,6 +69,21 @@ def test_copy_has_rows_versions_stamps_and_terms(store: Store, tmp_path: Path) -
     assert copy.stamp("partition_lag") == store.stamp("partition_lag")
     assert copy.highest_term() == store.term
     assert not (tmp_path / "copy.unfinished").exists()
+
+
+def test_versions_of_a_copy_are_as_old_as_they_were(store: Store, tmp_path: Path) -> None:
+    write(store, 1)
+    log = Path(store.path("lag_history"), "_delta_log")
+    for commit in log.glob("*.json"):
+        os.utime(commit, ns=(0, 1_700_000_000_123_000_000 + int(commit.stem) * 10**9))
+
+    copy = Path(copied(store, tmp_path / "copy").path("lag_history"), "_delta_log")
+
+    commits = sorted(file.name for file in log.glob("*.json"))
+    assert len(commits) > 2
+    assert [(copy / name).stat().st_mtime_ns for name in commits] == [
+        (log / name).stat().st_mtime_ns for name in commits
+    ]
 
 
 def test_driver_that_starts_on_a_copy_owns_it_and_goes_on(store: Store, tmp_path: Path) -> None:
@@ -267,3 +283,16 @@ def test_newer_commits_and_hints_at_newer_checkpoints_are_left_out(
 
     assert lags(copy, "partition_lag") == [0]
     assert not (tmp_path / "copy" / "partition_lag" / "_delta_log" / "_last_checkpoint").exists()
+
+
+def test_tables_with_deletion_vectors_are_not_copied_without_them(store: Store, tmp_path: Path) -> None:
+    DeltaTable(store.path("lag_history")).alter.add_feature(
+        TableFeatures.DeletionVectors, allow_protocol_versions_increase=True
+    )
+
+    with pytest.raises(
+        StoreError, match=r"table lag_history .* has deletion vectors, .* DROP FEATURE deletionVectors"
+    ):
+        list(back_up(Tables(store.root), tmp_path / "copy"))
+
+    assert not list(tmp_path.glob("copy*"))

@@ -10,10 +10,12 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from pipeline.errors import StoreError
+from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp, newest_stamp
 from pipeline.tables.store import Store
 from pipeline.tables.upkeep.creation import create_tables
+from tests.support.job.frames import NOW_MS, arrow
 
 
 @pytest.fixture
@@ -81,3 +83,28 @@ def test_table_of_another_shape_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match=r"table partition_lag .*group_id \(missing\).*move its folder away"):
         create_tables(str(tmp_path), retention_hours=1, storage_options={})
+
+
+@pytest.mark.parametrize("damage", ["zeros", "cut"])
+def test_damaged_log_is_told_in_one_line_with_a_remedy(root: str, damage: str) -> None:
+    store = Store(root, term=1)
+    store.write("partition_lag", arrow("partition_lag", {}), Stamp(batch_id=0, at_ms=NOW_MS))
+    newest = max(Path(root, "partition_lag", "_delta_log").glob("*.json"))
+    newest.write_bytes(b"\0" * 500 if damage == "zeros" else newest.read_bytes()[:200])
+
+    for opens in (
+        lambda: create_tables(root, retention_hours=1, storage_options={}),
+        lambda: Tables(root).open("partition_lag"),
+    ):
+        with pytest.raises(StoreError) as told:
+            opens()
+
+        text = str(told.value)
+        assert text.startswith(f"table partition_lag at {root}/partition_lag cannot be opened: ")
+        assert text.endswith(
+            "; the log of the table is damaged: stop the stream, and restore this table's folder from a backup, or "
+            "move it away"
+        )
+        assert "\n" not in text
+        assert " 0: " not in text
+        assert text.isprintable()

@@ -1,5 +1,6 @@
 """Which driver may write, and that each of its batches writes once."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +11,14 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction
 
-from pipeline.errors import FencedError, StoreError
+from pipeline.errors import FencedError, StoreError, TablesChangedError, TablesSetBackError
 from pipeline.tables.files import write_file
 from pipeline.tables.owner import ownership
 from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import TABLES
+from pipeline.tables.schemas import BY_NAME, TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from pipeline.tables.upkeep.backup import back_up
 from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.frames import NOW_MS, arrow
 
@@ -29,8 +31,8 @@ def root(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def driver(root: str, name: str) -> Store:
-    return ownership.acquire(Store(root, term=0), cluster="local", owner=name, now_ms=NOW_MS)
+def driver(root: str, name: str, *, at_ms: int = NOW_MS) -> Store:
+    return ownership.acquire(Store(root, term=0), cluster="local", owner=name, now_ms=at_ms)
 
 
 def lags(group: str) -> pa.Table:
@@ -56,6 +58,56 @@ def test_newer_driver_fences_the_older_one_inside_the_write(root: str) -> None:
     ownership.check(new, "new")
     with pytest.raises(FencedError, match="belong to driver new"):
         ownership.check(old, "old")
+
+
+def test_driver_that_wakes_after_a_restore_is_fenced_by_its_successor(root: str, tmp_path: Path) -> None:
+    driver(root, "before the copy")
+    copy = tmp_path / "copy"
+    list(back_up(Tables(root), copy))
+    for name in ("restarted", "restarted again"):
+        driver(root, name)
+    suspended = driver(root, "suspended")
+
+    for name in BY_NAME:
+        shutil.rmtree(Path(root) / name)
+        shutil.copytree(copy / name, Path(root) / name)
+    successor = driver(root, "successor", at_ms=NOW_MS + 10 * 60_000)
+    for number in range(5):
+        successor.write("partition_lag", lags("of the successor"), replace(STAMP, batch_id=number))
+    suspended.write("partition_lag", lags("of the one that woke"), replace(STAMP, batch_id=9))
+
+    assert groups_in(Store(root, term=0)) == ["of the successor"]
+    # It learns that the tables are others, begins again, and learns whose they are.
+    with pytest.raises(TablesChangedError):
+        ownership.check(suspended, "suspended")
+    with pytest.raises(FencedError, match="belong to driver successor"):
+        ownership.check(suspended, "suspended")
+
+
+def test_driver_under_which_an_older_copy_was_restored_is_told_so(root: str, tmp_path: Path) -> None:
+    copy, empty = tmp_path / "copy", tmp_path / "empty"
+    list(back_up(Tables(root), empty))
+    driver(root, "yesterday")
+    list(back_up(Tables(root), copy))
+    running = driver(root, "today", at_ms=NOW_MS + 60_000)
+
+    for older, whose in ((copy, r"an earlier driver, yesterday \(term 28333334\)"), (empty, "no driver")):
+        shutil.rmtree(Path(root) / "planner_state")
+        shutil.copytree(older / "planner_state", Path(root) / "planner_state")
+        with pytest.raises(TablesChangedError):
+            ownership.check(running, "today")
+        with pytest.raises(TablesSetBackError, match=f"set back to those of {whose}"):
+            ownership.check(running, "today")
+
+
+def test_terms_rise_under_a_clock_that_goes_back_and_fit_a_transaction_for_four_thousand_years(
+    root: str,
+) -> None:
+    first, later = driver(root, "first"), driver(root, "later", at_ms=0)
+
+    assert (first.term, later.term) == (NOW_MS // 60_000 + 1, first.term + 1)
+    in_the_year_6000 = 4030 * 366 * 24 * 60
+    assert in_the_year_6000 * 2**32 < 2**63
 
 
 @pytest.mark.parametrize("slow_one", ["old", "new"])

@@ -1,7 +1,7 @@
 """Data files that tasks write, each with what a commit says of it."""
 
 import json
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -80,6 +80,57 @@ def test_rows_are_found_by_every_column(tables: Tables, name: str, key: str) -> 
 
     assert not missed
     assert scalars.keys() >= {"cluster", "topic", "partition"}
+
+
+def test_rows_are_found_by_columns_that_others_index_without_statistics(tables: Tables) -> None:
+    # An operator's ALTER TABLE: from now on the table has a place for statistics of every column.
+    DeltaTable(f"{tables.root}/partition_lag").alter.set_table_properties(
+        {"delta.dataSkippingNumIndexedCols": "-1"}
+    )
+    file = write_file(tables, "partition_lag", ROWS, key="group_id")
+    Store(tables.root, term=1).write_files("partition_lag", lambda: [file], STAMP)
+
+    row = ROWS.to_pylist()[0]
+    scalars = {column: value for column, value in row.items() if isinstance(value, str | int | datetime)}
+    missed = [
+        column
+        for column, value in scalars.items()
+        if tables.read("partition_lag", columns=["group_id"], where=pc.field(column) == value).num_rows == 0
+    ]
+
+    assert not missed
+    assert scalars.keys() >= {"status", "updated_at"}
+
+
+SPAN = {"minValues": {"group_id": "a"}, "maxValues": {"group_id": "c"}}
+
+
+@pytest.mark.parametrize(
+    ("stats", "found"),
+    [
+        (None, [3, 3]),
+        ("", [3, 3]),
+        ({"numRecords": 3}, [3, 3]),
+        ({"numRecords": 3, "minValues": {"group_id": "a"}}, [3, 3]),
+        ({"numRecords": 3, "maxValues": {"group_id": "c"}}, [3, 3]),
+        # Without the number of nulls there may be some.
+        ({"numRecords": 3} | SPAN, [0, 3]),
+        ({"numRecords": 3, "nullCount": {"group_id": 2}} | SPAN, [0, 3]),
+        ({"numRecords": 3, "nullCount": {"group_id": 0}} | SPAN, [0, 0]),
+    ],
+)
+def test_readers_pass_over_a_file_only_if_its_whole_span_is_known(
+    stats: dict[str, object] | str | None, found: list[int], tables: Tables
+) -> None:
+    file = write_file(tables, "partition_lag", ROWS, key="group_id")
+    file.stats = json.dumps(stats) if isinstance(stats, dict) else stats
+    Store(tables.root, term=1).write_files("partition_lag", lambda: [file], STAMP)
+
+    fragments = tables.dataset("partition_lag").get_fragments
+    group = pc.field("group_id")
+    wanted = (group == "z", group.is_null())
+
+    assert [sum(one.metadata.num_rows for one in fragments(filter=where)) for where in wanted] == found
 
 
 @pytest.mark.parametrize(

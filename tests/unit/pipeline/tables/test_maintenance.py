@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, TableFeatures, write_deltalake
 from deltalake.schema import Schema
 
 from pipeline.publish.read_back import newest_plans
@@ -225,3 +225,21 @@ def test_decisions_that_are_no_plans_are_not_read_to_expire_them(
     maintenance.run(str(tmp_path), at_ms=NOW_MS, keep_days=30, storage_options={})
 
     assert max(rows_read) == 1
+
+
+def test_table_with_deletion_vectors_is_left_as_it_is(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    DeltaTable(str(root / "lag_history")).alter.add_feature(
+        TableFeatures.DeletionVectors, allow_protocol_versions_increase=True
+    )
+    # As delta-rs sees it, a deletion vector is a file of nobody.
+    vector = root / "lag_history" / "deletion_vector_1.bin"
+    vector.write_bytes(b"1")
+    os.utime(vector, (0, 0))
+    version = DeltaTable(root / "lag_history").version()
+
+    maintenance.run(str(root), at_ms=NOW_MS, keep_days=30)
+
+    assert vector.exists()
+    assert DeltaTable(root / "lag_history").version() == version
+    assert "table lag_history" in caplog.text
+    assert "has deletion vectors, which lagwise does not keep" in caplog.text

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from pipeline.errors import StoreError
 from pipeline.kafka.positions import Position, Span
 from pipeline.tables.stamp import Stamp, newest_stamp
 
@@ -131,3 +132,22 @@ def test_table_that_spark_restored_to_a_time_without_a_zone_has_no_stamp() -> No
     log: Any = Restored(newest=0, commits=3)
 
     assert newest_stamp(log) is None
+
+
+def test_messages_of_operations_that_keep_all_rows_hide_no_stamp(tmp_path: Path) -> None:
+    table = stamped_table(tmp_path, batches=2)
+    message = CommitProperties(custom_metadata={"userMetadata": "nightly maintenance"})
+
+    table.optimize.z_order(["batch"], commit_properties=message)
+    table.alter.set_table_properties({"delta.appendOnly": "false"}, commit_properties=message)
+    table.alter.add_constraint({"positive": "batch >= 0"}, commit_properties=message)
+
+    assert newest_stamp(table) == Stamp(batch_id=1, at_ms=1)
+
+
+def test_message_of_a_commit_that_may_have_changed_rows_is_told(tmp_path: Path) -> None:
+    table = stamped_table(tmp_path, batches=2)
+    table.delete("batch = 1", commit_properties=CommitProperties(custom_metadata={"userMetadata": "by hand"}))
+
+    with pytest.raises(StoreError, match="another program has written to the table"):
+        newest_stamp(table)

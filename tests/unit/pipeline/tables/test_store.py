@@ -7,9 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, TableFeatures
 from deltalake.transaction import AddAction
 
+from pipeline.errors import StoreError
 from pipeline.run.batch.plans.history import record_left_decisions
 from pipeline.run.tasks.tables import history_rows
 from pipeline.tables import store as store_module
@@ -21,7 +22,7 @@ from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job import maintenance
-from tests.support.job.frames import NOW_MS, at
+from tests.support.job.frames import NOW_MS, arrow, at
 from tests.support.job.table_versions import versions_of
 
 _ROW = {"cluster": "local", "decision": "unchanged", "recorded_at": at(0), "updated_at": at(0), "batch_id": 5}
@@ -236,3 +237,25 @@ def test_nothing_is_recorded_of_tables_without_decisions(root: Path) -> None:
     record_left_decisions(store_of(root, 1))
 
     assert store_of(root, 1).stamp("recommendations") is None
+
+
+@pytest.mark.parametrize("by", ["property", "feature"])
+def test_table_that_takes_no_commit_is_told_at_once_with_the_way_out(
+    root: Path, by: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    made = store_of(root, 1)
+    made.write("partition_lag", arrow("partition_lag", {}), stamp(0))
+    table = DeltaTable(made.path("partition_lag"))
+    if by == "property":
+        table.alter.set_table_properties({"delta.appendOnly": "true"})
+    else:
+        table.alter.add_feature(TableFeatures.RowTracking, allow_protocol_versions_increase=True)
+
+    with pytest.raises(
+        StoreError, match=r"table partition_lag .* cannot be written: .* does not support: remove it"
+    ):
+        made.write("partition_lag", arrow("partition_lag", {}), stamp(1))
+
+    # By the change itself, and once after it.
+    assert caplog.text.count("another driver also writes") <= 2

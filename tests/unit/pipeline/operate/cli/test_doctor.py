@@ -188,6 +188,21 @@ def test_tables_whose_files_are_gone_or_damaged_are_named(
         assert result.exit_code == 1
 
 
+def test_table_whose_log_is_damaged_is_named_beside_another_whose_file_is(root: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "tables"
+    shutil.copytree(root, broken)
+    newest = max((broken / "consumer_groups" / "_delta_log").glob("*.json"))
+    newest.write_bytes(bytes(newest.stat().st_size))
+    (gone,) = (broken / "topic_offsets").glob("**/*-*.parquet")
+    gone.unlink()
+
+    result = run(broken)
+
+    assert "problem  tables   the log of table consumer_groups is damaged" in result.stdout
+    assert "1 file(s) of table topic_offsets are gone" in result.stdout
+    assert result.exit_code == 1
+
+
 def test_there_is_no_escape_code_in_what_is_no_terminal(root: Path, tmp_path: Path) -> None:
     closed = tmp_path / "tables"
     shutil.copytree(root, closed)

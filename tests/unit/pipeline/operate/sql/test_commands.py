@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.operate.sql import statements
 from pipeline.operate.sql.commands import all_of, is_command, rows_of
 from pipeline.tables.reading import Tables
 
@@ -56,9 +57,21 @@ def test_help_has_no_rows(world: Any) -> None:
         ("-- a\n/* b */ ;\n", []),
         ("\\d acks\nSELECT 1;\ntables\nhelp", ["\\d acks", "SELECT 1", "tables", "help"]),
         ("SELECT '\ntables\n';", ["SELECT '\ntables\n'"]),
+        ("/* not now\nSELECT 2;\n*/\ntables\nSELECT 1;", ["tables", "SELECT 1"]),
+        ("/* a /* b\n*/ ;\n*/ SELECT 1;", ["/* a /* b\n*/ ;\n*/ SELECT 1"]),
     ],
 )
 def test_script_has_statements_to_their_semicolons_and_commands_on_lines_of_their_own(
     script: str, found: list[str]
 ) -> None:
     assert all_of(script, _NAMES) == found
+
+
+def test_long_statement_is_not_scanned_again_for_each_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "SELECT lag FROM partition_lag WHERE group_id IN (\n" + "'a',\n" * 500 + "'b');"
+    scanned: list[str] = []
+    cut = statements.cut
+    monkeypatch.setattr(statements, "cut", lambda text: (scanned.append(text), cut(text))[1])
+
+    assert all_of(script, _NAMES) == [script.removesuffix(";")]
+    assert sum(map(len, scanned)) < 2 * len(script)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.errors import PipelineError
+from pipeline.operate.output import note
 from pipeline.operate.sql import shell
 from pipeline.operate.sql.answers import Answer
 from pipeline.operate.sql.engine import StartError
@@ -41,11 +42,16 @@ def typed(monkeypatch: pytest.MonkeyPatch, world: Any) -> Any:
     def _run(*lines: str | BaseException, raising: dict[str, BaseException] | None = None) -> list[str]:
         left = iter(lines)
         engine: Any = Told(world.root, raising or {})
+        runner = Runner(engine, output="csv", before_statement=lambda: note("old?"))
         monkeypatch.setattr("builtins.input", lambda _prompt: _next(left))
-        shell.run(Runner(engine, output="csv"))
+        shell.run(runner)
         return engine.asked
 
     return _run
+
+
+def nothing() -> None:
+    pass
 
 
 def _next(lines: Iterator[str | BaseException]) -> str:
@@ -68,6 +74,14 @@ def test_commands_need_no_semicolon_and_no_spark(typed: Any, capsys: pytest.Capt
     assert "partition_lag,0," in said.out
     assert "column,type,meaning" in said.out
     assert "Ctrl-D" in said.err
+
+
+def test_each_statement_warns_anew_if_rows_are_old_and_commands_do_not(
+    typed: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed("SELECT 1;", "tables", "SELECT 2;")
+
+    assert capsys.readouterr().err.splitlines().count("old?") == 2
 
 
 def test_quit_ends_the_shell(typed: Any) -> None:
@@ -105,7 +119,7 @@ def test_script_ends_at_the_first_statement_that_fails_and_says_which_it_was(
     engine: Any = Told(tmp_path, {"b": error})
 
     with pytest.raises(type(error)) as raised:
-        Runner(engine, output="csv").run_all(["a", "b", "c"])
+        Runner(engine, output="csv", before_statement=nothing).run_all(["a", "b", "c"])
     assert str(raised.value) == f"statement 2 of 3: {error}"
     assert engine.asked == ["a", "b"]
 
@@ -114,4 +128,6 @@ def test_terminal_gets_no_more_than_a_thousand_rows(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
     engine: Any = Told(tmp_path, {})
 
-    assert [Runner(engine, output=output)._most for output in ("table", "json", "csv")] == [1000, None, None]
+    runners = [Runner(engine, output=output, before_statement=nothing) for output in ("table", "json", "csv")]
+
+    assert [runner._most for runner in runners] == [1000, None, None]

@@ -18,20 +18,31 @@ from pipeline.operate.sql.statements import (
         "SELECT `a;b` FROM t",
         "SELECT 1 -- not; here\n + 1",
         "SELECT /* nor; here\n */ 1",
+        "SELECT 1 /* a /* b */ ; c */",
+        r"SELECT r'C:\;' AS a",
+        r'SELECT R"C:\;" AS a',
+        r"SELECT decoder'\';' AS a",
     ],
 )
 def test_semicolon_in_quotes_or_comments_ends_nothing(text: str) -> None:
     assert cut(f"{text};") == ([text], "")
 
 
-@pytest.mark.parametrize("text", ["SELECT 'a;", "SELECT `a;", 'SELECT "a;', "SELECT 1 /* a;", "SELECT 'a;\\"])
+@pytest.mark.parametrize(
+    "text", ["SELECT 'a;", "SELECT `a;", 'SELECT "a;', "SELECT 1 /* a;", "SELECT 'a;\\", "/* a /* b */ ;"]
+)
 def test_quote_or_comment_that_is_open_has_the_statement_go_on(text: str) -> None:
     assert cut(text) == ([], text)
+
+
+def test_raw_string_ends_at_its_quote_whatever_is_before() -> None:
+    assert cut(r"SELECT r'C:\'; SELECT 2;") == ([r"SELECT r'C:\'", "SELECT 2"], "")
 
 
 def test_comments_are_no_statement() -> None:
     assert cut("-- a\n/* b */ ;\n") == ([], "\n")
     assert is_empty(" -- a\n/* b */ ")
+    assert not is_empty("/* b ")
 
 
 @pytest.mark.parametrize(
