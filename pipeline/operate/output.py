@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from io import TextIOWrapper
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
@@ -214,7 +215,11 @@ def _show_json(rows: Iterable[Row]) -> None:
 
 
 def _show_csv(header: Sequence[str], rows: Iterable[Row]) -> None:
-    cell = _csv_cell_on_terminal if sys.stdout.isatty() else _csv_cell
+    is_terminal = sys.stdout.isatty()
+    cell = _csv_cell_on_terminal if is_terminal else _csv_cell
+    if isinstance(sys.stdout, TextIOWrapper) and not is_terminal:
+        # A program would take the escape of a character that the encoding lacks for the name.
+        sys.stdout.reconfigure(errors="strict")
     sys.stdout.write(_csv_line(header))
     sys.stdout.writelines(_csv_line(map(cell, row.values())) for row in rows)
 

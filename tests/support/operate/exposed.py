@@ -20,7 +20,7 @@ from tests.unit.pipeline.run.health.test_monitor import figures
 Exposed = dict[str, frozenset[str]]
 """Labels by name, without those of the target."""
 
-TARGET = frozenset({"job", "instance", "pod"})
+TARGET = frozenset({"job", "namespace", "instance", "pod"})
 """`pod` is given in Kubernetes."""
 
 _AT_EACH_MOMENT = {LIVE, READY, families.TABLES_AGE, families.SEGLO_POLL_TIME}

@@ -21,6 +21,8 @@ class _Member:
     facts: MemberFacts
     has_unseen: bool
     """It was given partitions of topics without rows of lag."""
+    topics: frozenset[str] | None
+    """Its subscription; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,8 @@ class _Owned:
 
     lag: int | None
     arrival_rate: float | None
-    partitions: int
+    shareable: frozenset[str]
+    """Topics of which another member could take a partition: empty if it owns only one partition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,26 +70,32 @@ class Members:
         }
 
     def capacity_ratio(self, group_id: str) -> float | None:
-        """Return the owners' arrivals divided by their observed capacity.
+        """Return arrivals divided by the observed capacity of the owners: above 1, no assignment helps.
 
-        None unless all are observed, and while an idle member could take partitions: what it would drain is not in the
-        figures of the owners, so they do not show that no assignment helps. None, too, while some partitions have no
-        rows: what arrives there is missing, while the owners' capacity serves them as well.
+        None unless all owners are observed, and while some partitions have no rows, for what arrives there is missing.
+        An idle member that could take partitions counts as the fastest owner if the ratio is above 1 even so; otherwise
+        the ratio is None, since what an idle member drains is unknown.
         """
         if any(one.has_unseen for one in self.by_group.get(group_id) or ()):
             return None
-        owners = self.owned.get(group_id, {})
-        if self.idle(group_id) and any(one.partitions > 1 for one in owners.values()):
+        owners, rates = self.owned.get(group_id, {}), self.capacities(group_id)
+        arrivals = [owners[name].arrival_rate for name in rates if name in owners]
+        shown = [rate for name, rate in rates.items() if name in owners]
+        known, drained = (
+            [one for one in arrivals if one is not None],
+            [one for one in shown if one is not None],
+        )
+        if len(known) < len(arrivals) or len(drained) < len(shown) or not sum(drained):
             return None
-        arriving, shown = 0.0, 0.0
-        for member_id, rate in self.capacities(group_id).items():
-            if member_id not in owners:
-                continue
-            arrival_rate = owners[member_id].arrival_rate
-            if arrival_rate is None or rate is None:
-                return None
-            arriving, shown = arriving + arrival_rate, shown + rate
-        return arriving / shown if shown > 0 else None
+        helpers = self._helpers(group_id, owners)
+        ratio = sum(known) / (sum(drained) + helpers * max(drained))
+        return ratio if not helpers or ratio > 1 else None
+
+    def _helpers(self, group_id: str, owners: Mapping[str, _Owned]) -> int:
+        """Number of idle members to which owners could give a partition; an unknown subscription may allow it."""
+        shareable = frozenset[str]().union(*(one.shareable for one in owners.values()))
+        idle = [one for one in self.by_group.get(group_id) or () if one.facts.member_id not in owners]
+        return sum(bool(shareable) and (one.topics is None or bool(one.topics & shareable)) for one in idle)
 
     def lag_skew(self, group_id: str) -> float | None:
         """(Largest - smallest) / total lag, of all members; 0 without lag, None if some lag is unknown."""
@@ -148,11 +157,14 @@ def _member(group_id: str, row: Mapping[str, Any], seen: set[tuple[str, str]]) -
         has_unseen=assigned is None
         or row["error"] is not None
         or any(numbers and (group_id, topic) not in seen for topic, numbers in assigned),
+        topics=None if row["topics"] is None else frozenset(row["topics"]),
     )
 
 
 def _owned(lag: pa.Table) -> dict[str, dict[str, _Owned]]:
-    rows = lag.filter(lag["member_id"].is_valid()).select(["group_id", "member_id", "lag", "arrival_rate"])
+    rows = lag.filter(lag["member_id"].is_valid()).select(
+        ["group_id", "member_id", "topic", "lag", "arrival_rate"]
+    )
     unknown = pc.CountOptions(mode="only_null")
     sums = rows.group_by(["group_id", "member_id"]).aggregate(
         [
@@ -160,6 +172,7 @@ def _owned(lag: pa.Table) -> dict[str, dict[str, _Owned]]:
             ("lag", "count", unknown),
             ("arrival_rate", "sum"),
             ("arrival_rate", "count", unknown),
+            ("topic", "distinct"),
             ([], "count_all"),
         ]
     )
@@ -168,6 +181,6 @@ def _owned(lag: pa.Table) -> dict[str, dict[str, _Owned]]:
         owned[row["group_id"]][row["member_id"]] = _Owned(
             lag=None if row["lag_count"] else row["lag_sum"],
             arrival_rate=None if row["arrival_rate_count"] else row["arrival_rate_sum"],
-            partitions=row["count_all"],
+            shareable=frozenset(row["topic_distinct"] if row["count_all"] > 1 else ()),
         )
     return owned

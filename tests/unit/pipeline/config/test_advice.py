@@ -61,7 +61,7 @@ def test_risk_is_named_by_its_key(tables: dict[str, Any], key: str) -> None:
     assert _warned(**tables) == [key]
 
 
-@pytest.mark.parametrize(("interval_s", "warned"), [(299, False), (300, True), (900, True)])
+@pytest.mark.parametrize(("interval_s", "warned"), [(240, False), (241, True), (900, True)])
 def test_trigger_so_long_that_alerts_take_the_tables_for_old_is_named(
     interval_s: int, *, warned: bool
 ) -> None:

@@ -40,10 +40,13 @@ def test_name_that_the_encoding_of_the_output_lacks_does_not_end_a_listing(
 
     done, _ = _run("lag", "--tables", str(world.root))
     doctor, _ = _run("doctor", "--tables", str(world.root), "--", "Ω")
+    for_programs, _ = _run("lag", "--tables", str(world.root), "-o", "csv")
 
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["GROUP", "plain", r"\u03a9"]
     assert done.returncode == 0
     assert "UnicodeEncodeError" not in doctor.stderr
+    assert r"\u03a9" not in for_programs.stdout
+    assert for_programs.returncode == 1
 
 
 def test_help_loads_no_spark_and_no_client() -> None:

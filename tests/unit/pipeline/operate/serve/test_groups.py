@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from pipeline.tables.stamp import Stamp
 from tests.support.operate.prometheus_text import Scrape
 from tests.support.operate.table_world import NOON, World
@@ -229,6 +231,21 @@ def test_capacity_of_owners_is_not_the_groups_while_an_idle_member_could_share_t
 
     assert found.value("lagwise_group_capacity_ratio", **GROUP) is None
     assert found.value("lagwise_group_capacity_ratio", **GROUP | {"group": "alone"}) == 1.25
+
+
+@pytest.mark.parametrize(
+    ("arrival_rate", "topics", "expected"),
+    [(50.0, ["other"], 1.25), (50.0, None, None), (50.0, ["invoices"], None), (200.0, ["invoices"], 2.5)],
+    ids=["may read none of them", "may read unknown topics", "could help", "could not help enough"],
+)
+def test_idle_member_hides_an_overload_only_if_it_could_end_it(
+    world: World, scrape: Scraping, arrival_rate: float, topics: list[str] | None, expected: float | None
+) -> None:
+    world.write("consumer_groups", {"members": [member("a"), member("idle", topics=topics)]})
+    world.write("partition_lag", *(owned(number, "a", arrival_rate=arrival_rate) for number in (0, 1)))
+    world.write("member_rates", {"identity": "client a", "shown_rate": 80.0, "rate": 1.0, "seen_at": NOON})
+
+    assert scrape().value("lagwise_group_capacity_ratio", **GROUP) == expected
 
 
 def test_capacity_is_unknown_while_a_member_has_partitions_without_rows(
