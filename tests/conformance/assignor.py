@@ -28,27 +28,20 @@ def _despite_migration(trial: Trial) -> None:
 
 
 def _stays_for_what_it_has(trial: Trial) -> None:
-    _, took_s = _applied(trial)
     generation, _, _ = trial.group.base(MEMBERS)
     held = trial.held()
-    _joins_no_more(trial, trial.group.draft(generation, held, held), generation, took_s)
+    _joins_no_more(trial, trial.group.draft(generation, held, held), generation)
 
 
 def _joins_once(trial: Trial) -> None:
-    record, took_s = _applied(trial)
+    record = trial.apply()
     generation, _, _ = trial.group.base(MEMBERS)
-    _joins_no_more(trial, record, generation, took_s)
+    _joins_no_more(trial, record, generation)
 
 
-def _applied(trial: Trial) -> tuple[ControlRecord, float]:
-    begun = time.monotonic()
-    return trial.apply(), time.monotonic() - begun
-
-
-def _joins_no_more(trial: Trial, record: ControlRecord, generation: int, took_s: float) -> None:
-    """Watch the group for at least twice as long as a plan has taken it: a busy machine makes a wrong member late."""
+def _joins_no_more(trial: Trial, record: ControlRecord, generation: int) -> None:
     trial.group.put(record)
-    deadline = time.monotonic() + max(QUIET_S, 2 * took_s)
+    deadline = time.monotonic() + QUIET_S
     while time.monotonic() < deadline:
         time.sleep(0.1)
         joined = [line for line in trial.group.lines() if line["what"] == "joined"]

@@ -74,15 +74,15 @@ def _ignores_losses() -> None:
 
 
 def _rejoins_without_moves() -> None:
-    may_ask = Membership._may_ask
+    wants_rejoin = Membership.wants_rejoin
 
-    def asks(self: Membership, plan: ControlRecord) -> bool:
-        if self._asked[0] != plan.epoch and plan.base_generation == self.generation:
-            self._asked = (plan.epoch, [])
-            return True
-        return may_ask(self, plan)
+    def wants(self: Membership, now_ms: int) -> bool:
+        plan = self._control.plan(now_ms) if self._control is not None else None
+        is_new = plan is not None and plan.base_generation == self.generation and self._asked[0] != plan.epoch
+        # The member itself asks once for a plan in a generation, and then looks at its moves.
+        return wants_rejoin(self, now_ms) or is_new
 
-    Membership._may_ask = asks  # type: ignore[method-assign]  # in the whole process
+    Membership.wants_rejoin = wants  # type: ignore[method-assign]  # in the whole process
 
 
 def _rejoins_again() -> None:
