@@ -102,6 +102,9 @@ def assignment_of(group: Group, by_member: Ranges, unassigned: Ranges) -> Assign
     for reason in Unassigned if unassigned else ():
         if named := unassigned.get(reason.words):
             why[_partition_indices(group, list(named.items()))[0]] = reason
+    if ((why == Unassigned.NOBODY_TAKES) & (group.owner >= 0)).any():
+        # Brought back, such a plan would take a partition from its reader.
+        raise AbstainError("the plan leaves to nobody what a member has now")
     target = Assignment(member=whole.member, why=why)
     check(group, target, closed_known=False)
     return target

@@ -137,6 +137,8 @@ def test_supervised_pair_hands_over_when_the_owner_freezes_and_when_it_stops_and
 
     os.kill(second.pid, signal.SIGTERM)
     wait_until(lambda: second.statuses, what="a clean stop", within_s=_WITHIN_S)
+    # It is named as the owner a moment before its term is written.
+    wait_until(lambda: pair.term() > second_term, what="the term after a clean stop", within_s=_WITHIN_S)
     assert pair.owner() is first
     third_term = pair.term()
     pair.batches_pass(3)

@@ -32,7 +32,10 @@ class SolveResult:
     accepted: Solution
     """The best solution that pays, with work for idle members."""
     all_tried: bool
-    """Whether everything within the budget was tried: if the best is the start, no solution costs less."""
+    """Whether everything within the budget was tried: if the best is the start, no solution costs less.
+
+    False if the search has found one, and only what came after it prefers the start.
+    """
 
     @property
     def member(self) -> Int32s:
@@ -68,11 +71,12 @@ def solve(
     """
     problem = build_problem(group, options, work.capacity, bound.time_s)
     search = Search(problem, work, bound.time_s)
-    start = best = accepted = search.start
+    start = best = accepted = found = search.start
     budget = options.budget(len(work.partitions))
     allowed = budget
     for allowed in _budgets(budget) if options.monotone == "yes" else [budget]:
-        solution = prune_moves(problem, search.best(allowed), start)
+        found = search.best(allowed)
+        solution = prune_moves(problem, found, start)
         solution = _no_worse_than_others(problem, solution, allowed, by_lag_aware)
         if options.counts != "even" and options.count_cap is None:
             # Requested counts have priority over everything else.
@@ -89,7 +93,7 @@ def solve(
         start=start,
         best=best,
         accepted=use_idle_members(problem, accepted, budget),
-        all_tried=search.all_tried and allowed == budget,
+        all_tried=search.all_tried and allowed == budget and (found.moves == 0 or best.moves > 0),
     )
 
 

@@ -99,6 +99,9 @@ def posed(
     arriving = np.fmax(partitions.arrival_rate, 0.0)
     cost = record_costs([rates[name] for name in names], topics, arriving, told, cold_ms=cold_ms)
     limits = {name: as_limit(rates[name], loads[name], cold_ms=cold_ms) for name in names}
+    if all(one.shown is None for one in limits.values()):
+        # Cold speeds are better than none: without any, no capacity is known, and nothing goes home.
+        limits = {name: rates[name] for name in names}
     behind_ms = max((now_ms - at_ms for at_ms in state.behind_since.values()), default=0)
     if cost is None:
         beliefs = believed(limits, loads, now_ms=now_ms, behind_ms=behind_ms)

@@ -21,14 +21,19 @@ _NO_PLAN = re.compile(
 
 @st.composite
 def groups_near_the_floor(draw: st.DrawFn) -> Group:
-    """Two or three members of 100 records/s, 10 to 60 s behind or hardly any headroom left."""
+    """Two or three members of 50 to 200 records/s, 10 to 60 s behind or hardly any headroom left."""
     n = draw(st.integers(2, 3))
     owners = draw(st.lists(st.integers(0, n - 1), min_size=3, max_size=6))
     is_late = draw(st.booleans())
     lags = [draw(st.integers(0, 2500)) if is_late else 0 for _ in owners]
     rates = [float(draw(st.integers(0, 12 if is_late else 48))) for _ in owners]
     members = [
-        member(f"m{m}", "t", owned={"t": [p for p, by in enumerate(owners) if by == m]}, capacity=100.0)
+        member(
+            f"m{m}",
+            "t",
+            owned={"t": [p for p, by in enumerate(owners) if by == m]},
+            capacity=draw(st.sampled_from((50.0, 100.0, 100.0, 200.0))),
+        )
         for m in range(n)
     ]
     return group({"t": len(owners)}, *members, lags={"t": lags}, rates={"t": rates})

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from assignor.protocol.commands import Approval, Orders
+from assignor.protocol.ranges import parse_ranges
 from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts
 from pipeline.planning.state import FRESH
 from pipeline.planning.values import Decision
@@ -96,3 +97,30 @@ def _both(one: PartitionFacts, other: PartitionFacts) -> PartitionFacts:
     names = [name for name in PartitionFacts.__slots__ if name not in {"topic", "topics"}]
     arrays = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names}
     return PartitionFacts(topic=one.topic + other.topic, **arrays)
+
+
+@pytest.mark.parametrize("silent", [{}, {"b": NOW_MS - 1000}], ids=["b follows", "b is silent"])
+def test_partition_that_the_group_has_assigned_since_is_not_taken_from_its_reader(
+    silent: dict[str, int],
+) -> None:
+    decision = first()
+    assert decision.assignment is not None
+    held = {
+        name: {topic: parse_ranges(ranges, at_most=10) for topic, ranges in topics.items()}
+        for name, topics in decision.assignment.items()
+    }
+    made = replace(
+        facts(), members=tuple(replace(one, assigned=held[one.member_id]) for one in facts().members)
+    )
+    applied = decide(made, lags(60_000), LAG_STICKY, out(decision), decision.state, now_ms=NOW_MS + 60_000)
+    assert applied.state.plan is not None
+    assert applied.state.plan.status == "applied"
+    a, b, c = facts().members
+    grown = replace(
+        facts(), generation=5, members=(a, replace(b, assigned={"u": (0, 1)}), replace(c, assigned={}))
+    )
+
+    state = replace(applied.state, silent_since_ms=silent)
+    later = decide(grown, lags(120_000), LAG_STICKY, out(decision), state, now_ms=NOW_MS + 120_000)
+
+    assert all(move.to_member is not None for move in later.moves)

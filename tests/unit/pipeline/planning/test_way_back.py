@@ -23,8 +23,13 @@ CALM = [0] * 9
 _GUARDS = replace(NO_GUARDS, moves_share=0.5, min_improvement=0.1)
 
 
-def after_the_burst(**rules: object) -> Walk:
-    """What a held was behind, and the others read it with a; nothing is behind any more."""
+def after_the_burst(*, rebalanced_s: int | None = None, **rules: object) -> Walk:
+    """What a held was behind, and the others read it with a; nothing is behind any more.
+
+    Args:
+        rebalanced_s: How long before the burst the group had rebalanced; by default long before.
+        rules: Of the group.
+    """
     made = Walk(
         held=BEFORE,
         lags=[*BURST],
@@ -32,6 +37,9 @@ def after_the_burst(**rules: object) -> Walk:
         drain_rates=[100.0 / 3] * 3 + [100.0 / 3] * 6,
         rules=replace(RULES, strategy="lag-sticky", guards=_GUARDS, **rules),  # type: ignore[arg-type]  # as given
     )
+    if rebalanced_s is not None:
+        since_ms = made.now_ms - rebalanced_s * 1000
+        made.state = replace(made.state, generation=4, since_ms=since_ms, rebalanced_at_ms=since_ms)
     plan = made.decide()
     assert plan.decided == "publish", plan.reason
     assert plan.moves
@@ -71,6 +79,15 @@ def test_partitions_return_before_it_is_calm_where_moves_are_dear(price_s: float
     assert reason is None or str(back.reason).endswith(reason)
     assert bool(moved(back)) == (reason is not None)
     assert back.state.passed_ms == 8 * price_s * 1000
+
+
+def test_partitions_return_although_all_speeds_were_shown_with_cold_caches() -> None:
+    """Without any speed no capacity would be known, and nothing would ever be better."""
+    group = after_the_burst(rebalanced_s=180)
+    group.drain_rates = [1.0] * 9
+    group.state = replace(group.state, move_price_s=300.0, priced_at_ms=group.now_ms)
+
+    assert str(group.decide(after_s=60).reason).endswith("moves are expensive")
 
 
 def test_partitions_return_after_five_calm_minutes_and_not_before() -> None:

@@ -30,8 +30,9 @@ REMARKS = {
         owned([1025, 1025], [100], capacity=100.0),
         {},
         (
-            "no move: no plan of at most 2 drains it sooner by 1 s for each, with times up to 20 s counted as 20 s "
-            "and members with less than a tenth of headroom as later"
+            "no move: no plan was found of at most 2 that drains it sooner by 1 s for each, with times up to 20 s counted "
+            "as 20 s and members with less than a tenth of headroom as later: packing to deadlines and improving step by "
+            "step were tried"
         ),
     ),
     "best already": (
