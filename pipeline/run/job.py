@@ -314,7 +314,9 @@ class Job:
         ).is_outdated
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
+        former_term = 0
         if self._owned is not None:
+            former_term = self._owned[0].term
             # Restarted: this driver must not fence one that has taken over in the meantime.
             with suppress(TablesSetBackError):
                 ownership.check(*self._owned)
@@ -328,7 +330,7 @@ class Job:
             on_answer=self.monitor.storage_answered,
         )
         filters = build_filters(config, name).identity
-        store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms)
+        store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms, above=former_term)
         self._owned = store, owner
         self.monitor.owns(name, owner, store.term)
         self._heartbeat.begin(owner, store.term)

@@ -38,7 +38,14 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES
 from pipeline.tables.stamp import KEEPS_STAMPS, Stamp
 from pipeline.tables.storage import check_room, trouble_of
-from pipeline.tables.table_files import UNSUPPORTED, TableFiles, TableRows, line_of, refuse_deletion_vectors
+from pipeline.tables.table_files import (
+    UNSUPPORTED,
+    TableFiles,
+    TableRows,
+    is_conflict,
+    line_of,
+    refuse_deletion_vectors,
+)
 
 log = logging.getLogger(__name__)
 
@@ -201,10 +208,8 @@ class Store:
             max_commit_retries=0,
         )
         check_room(self.root)
-        failed_at = None
         for attempt in range(1, _ATTEMPTS + 1):
             known = self._table(name)
-            version = known.handle.version()
             # As Delta does before its own writes: nothing of an earlier term comes after a later one.
             if known.number >= number:
                 return
@@ -213,12 +218,10 @@ class Store:
             except CommitFailedError as error:
                 if attempt == _ATTEMPTS:
                     raise
-                if version == failed_at and trouble_of(error) is None:
-                    # Twice: a store may refuse a commit a moment before that of another is there.
+                if not is_conflict(error) and trouble_of(error) is None:
                     raise StoreError(
                         f"table {name} at {known.handle.table_uri} cannot be written: {line_of(error)}; {UNSUPPORTED}"
                     ) from error
-                failed_at = version
                 log.info("another driver also writes to the table", extra={"table": name, "attempt": attempt})
             else:
                 self._on_answer()

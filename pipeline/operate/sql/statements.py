@@ -12,7 +12,7 @@ READS: Final = "SELECT, WITH, FROM, VALUES, TABLE, SHOW, DESCRIBE or EXPLAIN"
 # As Spark's lexer: a quote or comment that is not closed goes on to the end of the text.
 _TOKEN = re.compile(
     r"""
-    (?P<comment> --[^\n]* )
+    (?P<comment> --(?:\\\n|[^\n])* )
     | (?P<block> /\* )
     | (?P<end> ; )
     | (?<!\w)[rR](?: '[^']*(?:'|\Z) | "[^"]*(?:"|\Z) )
@@ -24,7 +24,8 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_BLOCK = re.compile(r"/\*|\*/")
+# The begin of a hint opens nothing within a comment.
+_BLOCK = re.compile(r"/\*(?!\+)|\*/")
 # EXPLAIN runs nothing, and would tell no more than that about a statement that writes.
 _FIRST_WORD = re.compile(
     r"[\s(]*(?:EXPLAIN\s+(?:(?:EXTENDED|CODEGEN|COST|FORMATTED|LOGICAL)\s+)?)?(\w+)", re.IGNORECASE

@@ -176,14 +176,25 @@ def _spells(before: tuple[Spell, ...], load: Load, speed: float) -> tuple[Spell,
     return (*kept, Spell(held=held, speeds=speeds, at_ms=load.shows_at_ms, held_ms=held_ms))[-_MOST_SPELLS:]
 
 
-def as_limit(rate: MemberRate, load: Load, *, cold_ms: int) -> MemberRate:
-    """Return the rate with what the member has shown with warm caches alone, unless it is behind now.
+def as_limits(
+    rates: Mapping[str, MemberRate], loads: Mapping[str, Load], *, cold_ms: int
+) -> dict[str, MemberRate]:
+    """Return the rates with what members have shown with warm caches alone, but for those that are behind now.
+
+    Cold speeds are better than none: if no member has shown another, the rates are as given, since with no capacity
+    known, no partition would return to where it was before plans.
 
     Args:
-        rate: As `learned` returns it.
-        load: The member now.
+        rates: As `learned` returns them.
+        loads: Members of the group by identity.
         cold_ms: How long a member may read slowly after it got partitions (`price.cold_ms`).
     """
+    given = {name: rates[name] for name in loads}
+    limits = {name: _as_limit(given[name], load, cold_ms=cold_ms) for name, load in loads.items()}
+    return limits if any(one.shown is not None for one in limits.values()) else given
+
+
+def _as_limit(rate: MemberRate, load: Load, *, cold_ms: int) -> MemberRate:
     if not cold_ms or load.is_backlogged or rate.shown is None:
         return rate
     for spell in reversed(rate.spells):

@@ -18,7 +18,7 @@ from pipeline.planning import reasons
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.problem.capacity import (
     Belief,
-    as_limit,
+    as_limits,
     believed,
     identities,
     is_given_up,
@@ -98,10 +98,7 @@ def posed(
     told = costs_told(state, {name: rates[name] for name in names}, topics.n_partitions, now_ms=now_ms)
     arriving = np.fmax(partitions.arrival_rate, 0.0)
     cost = record_costs([rates[name] for name in names], topics, arriving, told, cold_ms=cold_ms)
-    limits = {name: as_limit(rates[name], loads[name], cold_ms=cold_ms) for name in names}
-    if all(one.shown is None for one in limits.values()):
-        # Cold speeds are better than none: without any, no capacity is known, and nothing goes home.
-        limits = {name: rates[name] for name in names}
+    limits = as_limits(rates, loads, cold_ms=cold_ms)
     behind_ms = max((now_ms - at_ms for at_ms in state.behind_since.values()), default=0)
     if cost is None:
         beliefs = believed(limits, loads, now_ms=now_ms, behind_ms=behind_ms)

@@ -36,7 +36,7 @@ def owner_name(now_ms: int) -> str:
     return f"{socket.gethostname()}/{os.getpid()}/{now_ms}"
 
 
-def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
+def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int, above: int = 0) -> Store:
     """Take a term above all before, and fence whoever held the last one.
 
     Args:
@@ -44,6 +44,7 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
         cluster: Name of the cluster of the tables.
         owner: Name of this driver.
         now_ms: Time.
+        above: Term that this driver had, which the tables may have forgotten.
 
     Returns:
         The tables, open under the new term.
@@ -62,7 +63,7 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
     # Delta skips writes of a term that is not above all that a table has seen, silently.
     # By the clock, as epochs (ADR 0029): tables that were set back to a copy have forgotten later terms, and a
     # suspended driver that wakes with one of them would fence this one. Minutes, because terms have 31 bits.
-    known = max(last.term if last else 0, tables.highest_term())
+    known = max(last.term if last else 0, tables.highest_term(), above)
     store = tables.under(max(known, now_ms // _MINUTE_MS) + 1)
     row = {
         "cluster": cluster,
@@ -88,7 +89,7 @@ def check(store: Store, owner: str) -> None:
     """
     store.look()
     present = current(store)
-    if present is None or present.term < store.term:
+    if present is None or (present.term < store.term and _started_ms(present.name) <= _started_ms(owner)):
         raise TablesSetBackError(
             f"the tables under {store.root} were set back to those of "
             f"{'no driver' if present is None else f'an earlier driver, {present.name} (term {present.term})'}"
@@ -98,6 +99,15 @@ def check(store: Store, owner: str) -> None:
             f"the tables under {store.root} belong to driver {present.name} (term {present.term}) now; this driver "
             f"({owner}, term {store.term}) stops; run one driver per tables.root, or start both with --standby"
         )
+
+
+def _started_ms(owner: str) -> float:
+    """Start of a driver, by its name; a name of another form is taken for that of a later one.
+
+    A later driver may have the lower term: of an older version, or by a clock that is behind.
+    """
+    started = owner.rpartition("/")[2]
+    return int(started) if started.isdecimal() else float("inf")
 
 
 def current(store: Store) -> Owner | None:

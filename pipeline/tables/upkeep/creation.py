@@ -14,8 +14,9 @@ from pipeline.tables import versions
 from pipeline.tables.filesystem import check_login
 from pipeline.tables.schemas import INDEXED_COLUMNS, TABLES, Table
 from pipeline.tables.stamp import KEEPS_STAMPS
+from pipeline.tables.storage import trouble_of
 from pipeline.tables.store import path_of
-from pipeline.tables.table_files import unopened
+from pipeline.tables.table_files import UNSUPPORTED, is_conflict, line_of, unopened
 
 log = logging.getLogger(__name__)
 
@@ -44,9 +45,16 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
         present = _opened(table.name, path, options)
         if present is not None:
             versions.refuse_newer(table.name, present)
-            if not versions.changes_since(table.name, versions.stated(present)):
-                _fit(present, table, path)
-            _alter(present, properties)
+            try:
+                if not versions.changes_since(table.name, versions.stated(present)):
+                    _fit(present, table, path)
+                _alter(present, properties)
+            except CommitFailedError as error:
+                if is_conflict(error) or trouble_of(error) is not None:
+                    raise
+                raise StoreError(
+                    f"table {table.name} at {path} cannot be changed: {line_of(error)}; {UNSUPPORTED}"
+                ) from error
         else:
             DeltaTable.create(
                 path,

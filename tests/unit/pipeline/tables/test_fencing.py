@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction
 
+from pipeline import clock
 from pipeline.errors import FencedError, StoreError, TablesChangedError, TablesSetBackError
 from pipeline.tables.files import write_file
 from pipeline.tables.owner import ownership
@@ -98,6 +99,32 @@ def test_driver_under_which_an_older_copy_was_restored_is_told_so(root: str, tmp
             ownership.check(running, "today")
         with pytest.raises(TablesSetBackError, match=f"set back to those of {whose}"):
             ownership.check(running, "today")
+
+
+def test_driver_of_an_older_version_that_started_later_is_a_successor_though_its_term_is_lower(
+    root: str, tmp_path: Path
+) -> None:
+    list(back_up(Tables(root), tmp_path / "copy"))
+    running = driver(root, "host/1/1000")
+    shutil.rmtree(Path(root) / "planner_state")
+    shutil.copytree(tmp_path / "copy" / "planner_state", Path(root) / "planner_state")
+    rolled_back = Store(root, term=2)
+    row = {"cluster": "local", "owner": "host/2/2000", "term": 2, "acquired_at": clock.at(NOW_MS)}
+    rolled_back.write("planner_state", arrow("planner_state", row), Stamp(batch_id=-1, at_ms=NOW_MS))
+
+    with pytest.raises(TablesChangedError):
+        ownership.check(running, "host/1/1000")
+    with pytest.raises(FencedError, match="belong to driver host/2/2000"):
+        ownership.check(running, "host/1/1000")
+
+
+def test_term_after_tables_were_set_back_is_above_the_former_one(root: str) -> None:
+    assert (
+        ownership.acquire(
+            Store(root, term=0), cluster="local", owner="again", now_ms=NOW_MS, above=NOW_MS // 60_000 + 9
+        ).term
+        == NOW_MS // 60_000 + 10
+    )
 
 
 def test_terms_rise_under_a_clock_that_goes_back_and_fit_a_transaction_for_four_thousand_years(

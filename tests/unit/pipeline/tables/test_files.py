@@ -1,18 +1,19 @@
 """Data files that tasks write, each with what a commit says of it."""
 
 import json
-from datetime import date, datetime
+from datetime import date, datetime, timezone
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import PyFileSystem
 
 from pipeline.tables.files import write_file
-from pipeline.tables.reading import Tables
+from pipeline.tables.reading import OpenTable, Tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from pipeline.tables.upkeep.creation import create_tables
@@ -155,3 +156,19 @@ def test_files_are_written_through_delta_rs_where_the_tables_are_not_on_this_mac
     file = write_file(tables, "partition_lag", ROWS, key="group_id")
 
     assert pq.read_table(Path(tables.root) / "partition_lag" / file.path).to_pylist() == ROWS.to_pylist()
+
+
+@pytest.mark.parametrize("by", ["name", "at"])
+def test_rows_in_folders_with_escaped_names_and_of_rounded_statistics_are_found(
+    tmp_path: Path, by: str
+) -> None:
+    """Tables that others have repartitioned: the log escapes folders, and cuts times in statistics to milliseconds."""
+    at = datetime(2026, 1, 1, 1, 2, 3, 456_789, tzinfo=timezone.utc)
+    rows = {"name": ["a b", "a/b", "a%20b", "ü=?"], "at": [at] * 4, "share": [0.1, 0.2, float("nan"), 0.4]}
+    write_deltalake(tmp_path, pa.table(rows), partition_by=[by])
+    table = OpenTable("t", DeltaTable(tmp_path))
+
+    found = table.read(columns=["name"], where=(pc.field("at") == pa.scalar(at)) & (pc.field("name") != "x"))
+
+    assert sorted(found["name"].to_pylist()) == sorted(rows["name"])
+    assert table.read(columns=["name"], where=pc.is_nan(pc.field("share"))).num_rows == 1

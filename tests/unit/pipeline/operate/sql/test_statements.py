@@ -20,6 +20,8 @@ from pipeline.operate.sql.statements import (
         "SELECT /* nor; here\n */ 1",
         "SELECT 1 /* a /* b */ ; c */",
         r"SELECT r'C:\;' AS a",
+        "/* a /*+ b */ SELECT 1",
+        "SELECT 1 -- not \\\n; here\n + 1",
         r'SELECT R"C:\;" AS a',
         r"SELECT decoder'\';' AS a",
     ],

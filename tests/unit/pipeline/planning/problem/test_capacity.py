@@ -8,7 +8,7 @@ import pytest
 
 from assignor.model.group import LEAST_CAPACITY
 from pipeline.planning.facts import MemberFacts
-from pipeline.planning.problem.capacity import as_limit, believed, identities, is_given_up, learned
+from pipeline.planning.problem.capacity import as_limits, believed, identities, is_given_up, learned
 from pipeline.planning.problem.load import Load
 from pipeline.planning.readings import Spell
 from pipeline.planning.state import FRESH, MemberRate
@@ -375,16 +375,27 @@ def test_speed_with_cold_caches_is_no_limit_of_a_member_that_keeps_up(
 ) -> None:
     rate = MemberRate(rate=200, shown=300, shown_at_ms=NOW_MS, spells=spells, seen_at_ms=NOW_MS)
 
-    assert as_limit(rate, Load(rate=200, lag=0), cold_ms=180_000).shown == expected
+    warm = replace(rate, shown=500, spells=(spell(500, held_s=900, at_s=0),))
+    loads = dict.fromkeys("ab", Load(rate=200, lag=0))
+
+    limits = as_limits({"a": rate, "b": warm}, loads, cold_ms=180_000)
+
+    assert [limits[name].shown for name in "ab"] == [expected, 500]
 
 
 def test_speed_with_cold_caches_is_the_limit_of_a_member_that_is_behind() -> None:
     slow = MemberRate(rate=300, shown=300, spells=(spell(300, held_s=60, at_s=0),), seen_at_ms=NOW_MS)
 
-    assert as_limit(slow, behind(300, 9_000), cold_ms=180_000) == slow
+    assert as_limits({"a": slow}, {"a": behind(300, 9_000)}, cold_ms=180_000) == {"a": slow}
 
 
 def test_speed_counts_as_the_limit_where_moves_are_cheap() -> None:
     slow = MemberRate(rate=300, shown=300, spells=(spell(300, held_s=60, at_s=0),), seen_at_ms=NOW_MS)
 
-    assert as_limit(slow, Load(rate=200, lag=0), cold_ms=0) == slow
+    assert as_limits({"a": slow}, {"a": Load(rate=200, lag=0)}, cold_ms=0) == {"a": slow}
+
+
+def test_cold_speeds_are_limits_where_nobody_has_shown_another() -> None:
+    slow = MemberRate(rate=300, shown=300, spells=(spell(300, held_s=60, at_s=0),), seen_at_ms=NOW_MS)
+
+    assert as_limits({"a": slow}, {"a": Load(rate=200, lag=0)}, cold_ms=180_000) == {"a": slow}
