@@ -79,16 +79,16 @@ class Members:
         if any(one.has_unseen for one in self.by_group.get(group_id) or ()):
             return None
         owners, rates = self.owned.get(group_id, {}), self.capacities(group_id)
-        arrivals = [owners[name].arrival_rate for name in rates if name in owners]
-        shown = [rate for name, rate in rates.items() if name in owners]
-        known, drained = (
-            [one for one in arrivals if one is not None],
-            [one for one in shown if one is not None],
-        )
-        if len(known) < len(arrivals) or len(drained) < len(shown) or not sum(drained):
+        of_owners = [(owners[name].arrival_rate, rate) for name, rate in rates.items() if name in owners]
+        known = [
+            (arriving, shown) for arriving, shown in of_owners if arriving is not None and shown is not None
+        ]
+        drained = sum(shown for _, shown in known)
+        if len(known) < len(of_owners) or not drained:
             return None
         helpers = self._helpers(group_id, owners)
-        ratio = sum(known) / (sum(drained) + helpers * max(drained))
+        most = drained + helpers * max(shown for _, shown in known)
+        ratio = sum(arriving for arriving, _ in known) / most
         return ratio if not helpers or ratio > 1 else None
 
     def _helpers(self, group_id: str, owners: Mapping[str, _Owned]) -> int:
