@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+from pipeline.kafka.asking import NOT_ASKED_IN_TIME
 from pipeline.name_filter import NameFilter
 from pipeline.placement import placed
 
-NOT_ASKED_IN_TIME = "the groups before it took all of source.request_timeout_s"
-"""Why a group that was not requested has no answer."""
 # For fewer groups a task is not worth its cost.
 _SHARE_GROUPS = 100
 
@@ -45,6 +44,8 @@ class ListedGroup:
     """Kafka's name of the state; None if the client does not know it."""
     is_other: bool = False
     """Only the list of groups of all protocols has it: its members are not those of a group of consumers."""
+    is_readable: bool = True
+    """Whether Kafka's client survives the coordinator's answer, as far as the list shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
