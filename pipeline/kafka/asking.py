@@ -22,8 +22,6 @@ Entries: TypeAlias = Mapping[str, Any]
 
 UNASKABLE = "the client cannot describe a group of this name"
 """Why there is no answer about a group that `can_be_asked` denies."""
-NOT_ASKED_IN_TIME = "the groups before it took all of source.request_timeout_s"
-"""Why a group that was not requested has no answer."""
 _GRACE_S = 5.0
 _Answer = TypeVar("_Answer")
 

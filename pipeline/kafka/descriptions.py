@@ -23,12 +23,13 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
 from pipeline import child_python
 from pipeline.errors import ConfigError
-from pipeline.kafka.asking import NOT_ASKED_IN_TIME, answer, can_be_asked
+from pipeline.kafka.asking import answer, can_be_asked
 from pipeline.kafka.client import resolve
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.tokens import ready
 
 UNREADABLE = "Kafka's client fails on the coordinator's answer about this group"
+UNASKED = "there was no time left to ask about this group"
 _DIED = "the process that asks coordinators about groups died"
 _START_S = 10.0
 """Time that the process needs in addition to the brokers' time, on a busy machine."""
@@ -104,7 +105,7 @@ def describe_groups(
         found |= _failed(begun, KafkaError._FAIL, UNREADABLE)
         asked = [group for group in asked if group not in begun]
         is_first = False
-    found |= _failed(asked, KafkaError._TIMED_OUT, NOT_ASKED_IN_TIME)
+    found |= _failed(asked, KafkaError._TIMED_OUT, UNASKED)
     return found | _failed(silent, KafkaError._TIMED_OUT, "no coordinator has described the group in time")
 
 

@@ -16,11 +16,12 @@ from typing import final
 from confluent_kafka import OFFSET_INVALID, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, MemberDescription
 
-from pipeline.kafka.asking import NOT_ASKED_IN_TIME, UNASKABLE, answer, can_be_asked, in_words
+from pipeline.kafka.asking import UNASKABLE, answer, can_be_asked, in_words
 from pipeline.kafka.client import admin_of
-from pipeline.kafka.descriptions import UNREADABLE, Description, describe_groups
+from pipeline.kafka.descriptions import UNASKED, UNREADABLE, Description, describe_groups
 from pipeline.kafka.sources.groups.listing import state_of, type_of
 from pipeline.kafka.sources.groups.settings import (
+    NOT_ASKED_IN_TIME,
     GroupShare,
     GroupsSettings,
     ListedGroup,
@@ -95,7 +96,7 @@ def _why_undescribed(said: Description | KafkaException) -> str | None:
     asked_again = {KafkaError.GROUP_ID_NOT_FOUND, KafkaError._INVALID_ARG}
     if isinstance(said, Description) or said.args[0].code() in asked_again:
         return None
-    return in_words(said)
+    return NOT_ASKED_IN_TIME if said.args[0].str() == UNASKED else in_words(said)
 
 
 def unanswered(share: GroupShare, error: str) -> Iterator[GroupAnswer]:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from pipeline.kafka.asking import NOT_ASKED_IN_TIME
 from pipeline.name_filter import NameFilter
 from pipeline.placement import placed
 
+NOT_ASKED_IN_TIME = "the groups before it took all of source.request_timeout_s"
+"""Why a group that was not requested has no answer."""
 # For fewer groups a task is not worth its cost.
 _SHARE_GROUPS = 100
 

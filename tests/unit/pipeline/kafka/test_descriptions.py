@@ -9,8 +9,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from pipeline import child_python
-from pipeline.kafka.asking import NOT_ASKED_IN_TIME
-from pipeline.kafka.descriptions import UNREADABLE, Description, GroupMember, describe_groups
+from pipeline.kafka.descriptions import UNASKED, UNREADABLE, Description, GroupMember, describe_groups
 
 MEMBER = {"member_id": "m", "client_id": "c", "assigned": [["t", 3]]}
 TOLD = {"state": "STABLE", "kind": "CLASSIC", "members": [MEMBER]}
@@ -116,7 +115,7 @@ def test_groups_behind_the_one_at_which_a_process_hangs_were_not_asked_about(
     assert described("a", "b", "c") == {
         "a": DESCRIPTION,
         "b": "no coordinator has described the group in time",
-        "c": NOT_ASKED_IN_TIME,
+        "c": UNASKED,
     }
 
 

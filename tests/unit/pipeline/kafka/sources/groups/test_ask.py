@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError, KafkaException, TopicPartition
 
-from pipeline.kafka.asking import NOT_ASKED_IN_TIME
-from pipeline.kafka.descriptions import UNREADABLE, Description
+from pipeline.kafka.descriptions import UNASKED, UNREADABLE, Description
 from pipeline.kafka.sources.groups import ask, listing
 from pipeline.kafka.sources.groups.ask import Commit, GroupAnswer
 from pipeline.kafka.sources.groups.settings import (
+    NOT_ASKED_IN_TIME,
     GroupShare,
     GroupsSettings,
     ListedGroup,
@@ -467,6 +467,7 @@ def test_after_a_crash_the_groups_on_which_the_client_fails_are_not_asked_about(
     said = {
         "fatal": KafkaException(KafkaError(KafkaError._FAIL, UNREADABLE)),
         "plain": plain,
+        "late": KafkaException(KafkaError(TIMED_OUT, UNASKED)),
         # Kafka's client describes no share groups.
         "share": KafkaException(KafkaError(NOT_FOUND)),
     }
@@ -480,6 +481,7 @@ def test_after_a_crash_the_groups_on_which_the_client_fails_are_not_asked_about(
     assert told == {
         "": "the client cannot describe a group of this name",
         "fatal": UNREADABLE,
+        "late": NOT_ASKED_IN_TIME,
         "plain": None,
         "share": None,
     }
