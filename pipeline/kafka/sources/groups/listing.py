@@ -1,6 +1,8 @@
 """Source: the groups that all brokers list."""
 
 import warnings
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaException
@@ -12,6 +14,7 @@ from assignor.protocol.kafka.reader import Reader
 from pipeline.kafka.asking import answer, in_words
 from pipeline.kafka.client import admin_of
 from pipeline.kafka.sources.groups.settings import GroupsSettings, ListedGroup, Listing
+from pipeline.name_filter import NameFilter
 
 _TYPES = {ConsumerGroupType.CLASSIC: "classic", ConsumerGroupType.CONSUMER: "consumer"}
 _STATES = {
@@ -45,6 +48,14 @@ def listed(settings: GroupsSettings) -> Listing:
         groups=tuple(groups[name] for name in sorted(groups) if wanted.admits(name)),
         error=_why_incomplete(found.errors) or error,
     )
+
+
+def with_stored(found: Listing, others: Collection[str], wanted: NameFilter) -> Listing:
+    """The list with stored groups of other protocols, whose names are lost for all brokers while one is silent."""
+    listed = {one.group_id for one in found.groups}
+    missing = (name for name in sorted(others) if name not in listed and wanted.admits(name))
+    added = (ListedGroup(name, "unknown", None, is_other=True) for name in missing)
+    return replace(found, groups=(*found.groups, *added))
 
 
 def _every_name(admin: AdminClient, timeout_s: float) -> tuple[dict[str, bool], str | None]:
