@@ -37,7 +37,11 @@ _BEGUN = "topic_offsets"
 
 
 class Planner:
-    """Chooses the batches of one query."""
+    """Chooses the batches of one query.
+
+    Attributes:
+        unreadable: Groups on which Kafka's client fails, according to the last complete list of groups.
+    """
 
     def __init__(
         self,
@@ -69,6 +73,7 @@ class Planner:
         self._doubtful = doubtful or _doubtful(settings)
         self._pace = pace or Pace(settings.interval_s)
         self._now_ms = now_ms
+        self.unreadable: AbstractSet[str] = frozenset()
         self._last: SourceOffset | None = None
         self._chosen_from: Stamp | None = None
         self._is_settled = True

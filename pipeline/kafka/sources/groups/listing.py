@@ -50,12 +50,24 @@ def listed(settings: GroupsSettings) -> Listing:
     )
 
 
-def with_stored(found: Listing, others: Collection[str], wanted: NameFilter) -> Listing:
-    """The list with stored groups of other protocols, whose names are lost for all brokers while one is silent."""
+def completed(
+    found: Listing, *, others: Collection[str], unreadable: Collection[str], wanted: NameFilter
+) -> Listing:
+    """The list with what one silent broker takes from it for all brokers.
+
+    Args:
+        found: The incomplete list.
+        others: Stored groups of other protocols.
+        unreadable: Groups that the client could not read when the list was complete.
+        wanted: Admits the groups to request.
+    """
+    groups = (
+        replace(one, is_readable=one.is_readable and one.group_id not in unreadable) for one in found.groups
+    )
     listed = {one.group_id for one in found.groups}
     missing = (name for name in sorted(others) if name not in listed and wanted.admits(name))
     added = (ListedGroup(name, "unknown", None, is_other=True) for name in missing)
-    return replace(found, groups=(*found.groups, *added))
+    return replace(found, groups=(*groups, *added))
 
 
 def _every_name(admin: AdminClient, timeout_s: float) -> tuple[dict[str, bool], str | None]:

@@ -210,3 +210,26 @@ def test_while_the_list_is_incomplete_the_stored_groups_of_other_protocols_are_a
     assert part.listing == replace(partial, groups=(*partial.groups, *others))
     assert part.groups is not None
     assert {*part.groups.groups} == {*partial.groups, *others}
+
+
+def test_while_the_list_is_incomplete_groups_that_it_showed_as_unreadable_are_still_not_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = ListedGroup("plain", "classic", "Stable")
+    bytes_of, fatal = (
+        ListedGroup("fatal", "classic", "Stable", is_readable=known) for known in (True, False)
+    )
+    monkeypatch.setattr(Planner, "of_unknown_type", lambda _self: ())
+    planner = Planner(ASKING, ask=dict, stamps={}.get, doubtful=dict)
+
+    told = []
+    for found in (
+        Listing(groups=(fatal, plain)),
+        Listing(groups=(bytes_of, plain), error="1 broker(s) did not list their groups"),
+        Listing(groups=(bytes_of, plain)),
+    ):
+        monkeypatch.setattr(listing, "listed", lambda _settings, found=found: found)
+        _, part = parts_of(offset(span(0, 5)).to_json(), planner, ASKING)
+        told.append(part.groups and {*part.groups.groups})
+
+    assert told == [{fatal, plain}, {fatal, plain}, {bytes_of, plain}]

@@ -334,7 +334,9 @@ def test_groups_of_other_protocols_are_listed_and_that_they_are_missing_is_said(
     of_brokers(monkeypatch, [plain], [], others=None)
     partial = listing.listed(settings())
 
-    stored = listing.with_stored(partial, {"connect-x", "g", "lagwise-2"}, settings().wanted)
+    stored = listing.completed(
+        partial, others={"connect-x", "g", "lagwise-2"}, unreadable=(), wanted=settings().wanted
+    )
     other = [ListedGroup(name, "unknown", None, is_other=True) for name in ("connect-x", "streams-x")]
     assert (found.groups, found.error) == ((other[0], ListedGroup("g", "classic", "Empty"), other[1]), None)
     assert partial.groups == (ListedGroup("g", "classic", "Empty"),)
