@@ -2,7 +2,9 @@
 
 The leader of a classic group may hand out any bytes as assignments. On some of them librdkafka 2.16 ends its process
 (an assertion in rdkafka_admin.c), and on others its Python client fails for all groups of the call. So each question
-has a process of its own (`main`), with the question as JSON on stdin and a line of JSON for each group on stdout.
+has a process of its own (`main`), with the question as JSON on stdin and a line of JSON for each group on stdout. One
+that asks about groups one by one writes each group's name before it asks, so that no group answers for a process that
+dies of another cause.
 """
 
 import json
@@ -27,6 +29,8 @@ from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.tokens import ready
 
 UNREADABLE = "Kafka's client fails on the coordinator's answer about this group"
+UNASKED = "there was no time left to ask about this group"
+_DIED = "the process that asks coordinators about groups died"
 _START_S = 10.0
 """Time that the process needs in addition to the brokers' time, on a busy machine."""
 
@@ -70,6 +74,7 @@ def describe_groups(
     ends_at_s = time.monotonic() + 2 * timeout_s
     found: dict[str, Answer] = {}
     asked, is_first = [group for group in groups if can_be_asked(group)], True
+    silent: list[str] = []
     while asked and time.monotonic() < ends_at_s:
         question = {
             "properties": dict(properties),
@@ -84,28 +89,39 @@ def describe_groups(
                 timeout_s=2 * (timeout_s + _START_S),
             )
         except subprocess.TimeoutExpired:
+            silent = asked
             break
         except OSError as failure:
             return found | _failed(asked, KafkaError._FAIL, f"no process can be started: {failure}")
-        found |= _answers(done.stdout)
+        answers, begun = _answers(done.stdout)
+        found |= answers
         asked = [group for group in asked if group not in found]
         if done.returncode == -signal.SIGALRM:
+            silent = asked if is_first else begun
             break
-        if not is_first:
-            found |= _failed(asked[:1], KafkaError._FAIL, UNREADABLE)
-            del asked[:1]
+        if not is_first and not begun:
+            # It died before it asked, or between two groups: killed for memory, or by an import that fails.
+            return found | _failed(asked, KafkaError._FAIL, f"{_DIED} (status {done.returncode})")
+        found |= _failed(begun, KafkaError._FAIL, UNREADABLE)
+        asked = [group for group in asked if group not in begun]
         is_first = False
-    return found | _failed(asked, KafkaError._TIMED_OUT, "no coordinator has described the group in time")
+    found |= _failed(asked, KafkaError._TIMED_OUT, UNASKED)
+    return found | _failed(silent, KafkaError._TIMED_OUT, "no coordinator has described the group in time")
 
 
-def _answers(lines: str) -> dict[str, Answer]:
+def _answers(lines: str) -> tuple[dict[str, Answer], list[str]]:
+    """The answers in a process's output, and the group at which it ended, if it names one."""
     found: dict[str, Answer] = {}
+    begun: list[str] = []
     for line in lines.splitlines():
         # A process that dies may leave half a line.
         with suppress(ValueError):
             group, told = json.loads(line)
-            found[group] = _read(told)
-    return found
+            if told is None:
+                begun = [group]
+            else:
+                found[group] = _read(told)
+    return found, [group for group in begun if group not in found]
 
 
 def _failed(groups: Collection[str], code: int, why: str) -> dict[str, Answer]:
@@ -145,7 +161,7 @@ def _error(failure: KafkaException) -> dict[str, Any]:
 
 def _told(
     properties: Mapping[str, str], groups: list[str], *, timeout_s: float, at_once: bool
-) -> Iterator[tuple[str, dict[str, Any]]]:
+) -> Iterator[tuple[str, dict[str, Any] | None]]:
     try:
         admin = AdminClient(ready(resolve(properties)))
     except KafkaException as failure:
@@ -155,6 +171,8 @@ def _told(
         yield from ((group, {"code": KafkaError._INVALID_ARG, "why": str(failure)}) for group in groups)
         return
     for call in [groups] if at_once else [[group] for group in groups]:
+        if not at_once:
+            yield call[0], None
         for group, future in admin.describe_consumer_groups(call, request_timeout=timeout_s).items():
             yield group, _written(future, timeout_s)
 

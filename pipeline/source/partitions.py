@@ -91,6 +91,15 @@ def _asking(
     if not ends:
         return
     found = listing.listed(settings.of_groups)
+    if found.error is None:
+        planner.unreadable = {one.group_id for one in found.groups if not one.is_readable}
+    else:
+        found = listing.completed(
+            found,
+            others=planner.of_unknown_type(),
+            unreadable=planner.unreadable,
+            wanted=settings.of_groups.wanted,
+        )
     quiet = planner.quiet(tick)
     due = [group for group in found.groups if group.group_id not in quiet]
     shares = shared_out(

@@ -5,7 +5,7 @@ ask, the driver gets the cause as the failure of the batch.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
@@ -37,7 +37,11 @@ _BEGUN = "topic_offsets"
 
 
 class Planner:
-    """Chooses the batches of one query."""
+    """Chooses the batches of one query.
+
+    Attributes:
+        unreadable: Groups on which Kafka's client fails, according to the last complete list of groups.
+    """
 
     def __init__(
         self,
@@ -69,6 +73,7 @@ class Planner:
         self._doubtful = doubtful or _doubtful(settings)
         self._pace = pace or Pace(settings.interval_s)
         self._now_ms = now_ms
+        self.unreadable: AbstractSet[str] = frozenset()
         self._last: SourceOffset | None = None
         self._chosen_from: Stamp | None = None
         self._is_settled = True
@@ -106,6 +111,16 @@ class Planner:
             StoreError, DeltaError, OSError: The tables cannot be read.
         """
         return self._doubtful()
+
+    def of_unknown_type(self) -> Collection[str]:
+        """Stored groups of which coordinators named no type: those of Streams, Connect and other protocols.
+
+        Raises:
+            StoreError, DeltaError, OSError: The tables cannot be read.
+        """
+        is_unknown = pc.field("group_type") == "unknown"
+        rows = _store(self._settings).arrow("consumer_groups", ["group_id"], is_unknown)
+        return {*rows["group_id"].to_pylist()}
 
     def quiet(self, tick: int) -> AbstractSet[str]:
         """Return groups that need no question now: their commits have not changed for long, and their answer is recent.

@@ -34,12 +34,15 @@ from pipeline.source.partitions import Part
 from pipeline.source.settings import SourceSettings
 
 _CLIENT_S_PER_PARTITION = 0.001
+_ATTEMPTS_WITHOUT_SPARE = 3
+"""A first one, one after a crash, and the last, which asks no broker."""
 
 
 def rows_of_part(settings: SourceSettings, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield the decoded rows of one part; the last attempt of a task asks no broker, so that crashes end no query.
 
-    The last but one asks about no group, so that crashes over groups cost no log ends.
+    Of four and more, the last but one asks about no group, so that crashes over groups cost no log ends; of three, it
+    asks after a crash.
     """
     crash = _crash(settings.attempts)
     if part.offset is not None:
@@ -50,7 +53,8 @@ def rows_of_part(settings: SourceSettings, part: Part) -> Iterator[pa.RecordBatc
         yield from listing_rows(part.listing)
     committed = set[PartitionKey]()
     if part.groups is not None:
-        for batch in _groups(settings, part.groups, _crash(settings.attempts - 1)):
+        attempts = settings.attempts - (settings.attempts > _ATTEMPTS_WITHOUT_SPARE)
+        for batch in _groups(settings, part.groups, _crash(attempts)):
             committed.update(_committed(batch))
             yield batch
     yield from _log_ends(settings, part.share, committed, crash)

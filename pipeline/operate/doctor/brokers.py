@@ -175,6 +175,14 @@ def _gone(group: GroupEvidence, figures: Figures) -> Finding:
             "nevertheless",
             f"ask Kafka's own tool: `kafka-{kind}-groups.sh --describe --group {shell.quoted(group.group_id)}`",
         )
+    if kind == "unknown":
+        # Where coordinators are the source, the tables name the types of no other groups.
+        return figures.finding(
+            "unknown",
+            "Kafka's client describes no Streams or share groups, so whether Kafka still has it is unknown; lagwise "
+            "lists it nevertheless",
+            "ask Kafka's own tools: `kafka-groups.sh --list`",
+        )
     if group.is_listed:
         return figures.finding(
             "note",

@@ -61,7 +61,9 @@ def _kind(group: GroupEvidence) -> str:
     members = str(len(group.members)) if group.has_known_members else "unknown"
     state = f", state {row['state']}" if row["state"] else ""
     generation = f", generation {row['generation']}" if row["generation"] is not None else ""
-    return f"it is a {row['group_type']} group{state}{generation}, members: {members}"
+    kind = row["group_type"]
+    what = "a group of unknown type" if kind == "unknown" else f"a {kind} group"
+    return f"it is {what}{state}{generation}, members: {members}"
 
 
 def _absent(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:

@@ -25,7 +25,10 @@ def is_whole(batch: Settled) -> bool:
     if not batch.services.config.source.asks_groups:
         return True
     listings, errors = _listings(batch)["error"].to_pylist(), _of_kind(batch, "asked")["error"].to_pylist()
-    return bool(listings) and not any(listings) and {*errors} <= {None, UNASKABLE, UNREADABLE}
+    lasting = (UNASKABLE, UNREADABLE)
+    return (
+        bool(listings) and not any(listings) and all(one is None or one.startswith(lasting) for one in errors)
+    )
 
 
 def asked_groups(batch: Settled) -> tuple[tuple[str, ...], Asked]:

@@ -2,8 +2,9 @@
 
 librdkafka 2.16 ends its process when a broker answers an admin client's request for offsets with NOT_COORDINATOR. So a
 client lives as long as its task, which knows no coordinator of an earlier batch, and only a coordinator that has just
-described the group is asked for its offsets. If the process ends all the same, Spark repeats the task, which then
-leaves out the groups whose descriptions end it (`ask_after_crash`).
+described the group is asked for its offsets. Assignments on which the client fails are known from the list of groups.
+If the process ends all the same, Spark repeats the task, which then leaves out the groups whose descriptions end it
+(`ask_after_crash`).
 """
 
 import time
@@ -17,7 +18,7 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, MemberD
 
 from pipeline.kafka.asking import UNASKABLE, answer, can_be_asked, in_words
 from pipeline.kafka.client import admin_of
-from pipeline.kafka.descriptions import Description, describe_groups
+from pipeline.kafka.descriptions import UNASKED, UNREADABLE, Description, describe_groups
 from pipeline.kafka.sources.groups.listing import state_of, type_of
 from pipeline.kafka.sources.groups.settings import (
     NOT_ASKED_IN_TIME,
@@ -80,7 +81,7 @@ def ask(settings: GroupsSettings, share: GroupShare) -> Iterator[GroupAnswer]:
 
 def ask_after_crash(settings: GroupsSettings, share: GroupShare) -> Iterator[GroupAnswer]:
     """As `ask`, without the groups on whose descriptions the client fails, which other processes find out."""
-    names = [group.group_id for group in share.groups]
+    names = [group.group_id for group in share.groups if group.is_readable]
     described = describe_groups(settings.properties, names, timeout_s=settings.request_timeout_s)
     why = {name: _why_undescribed(said) for name, said in described.items()}
     groups = tuple(group for group in share.groups if why.get(group.group_id) is None)
@@ -95,7 +96,7 @@ def _why_undescribed(said: Description | KafkaException) -> str | None:
     asked_again = {KafkaError.GROUP_ID_NOT_FOUND, KafkaError._INVALID_ARG}
     if isinstance(said, Description) or said.args[0].code() in asked_again:
         return None
-    return in_words(said)
+    return NOT_ASKED_IN_TIME if said.args[0].str() == UNASKED else in_words(said)
 
 
 def unanswered(share: GroupShare, error: str) -> Iterator[GroupAnswer]:
@@ -122,12 +123,14 @@ class _Questions:
         except KafkaException as failure:
             return GroupAnswer(group=group, error=f"its coordinator did not answer: {in_words(failure)}")
         except Exception as failure:  # noqa: BLE001 - any error of the client goes into the answer
-            why = f"the answer of its coordinator cannot be read: {type(failure).__name__}: {failure}"
+            why = f"{UNREADABLE}: {type(failure).__name__}: {failure}"
             return GroupAnswer(group=group, error=" ".join(why.split()))
 
     def _why_unasked(self, group: ListedGroup) -> str | None:
         if not can_be_asked(group.group_id):
             return UNASKABLE
+        if not group.is_readable:
+            return UNREADABLE
         return NOT_ASKED_IN_TIME if self._left_s() < _LEAST_S else None
 
     def _said(self, group: ListedGroup) -> GroupAnswer:

@@ -45,6 +45,8 @@ class ListedGroup:
     """Kafka's name of the state; None if the client does not know it."""
     is_other: bool = False
     """Only the list of groups of all protocols has it: its members are not those of a group of consumers."""
+    is_readable: bool = True
+    """Whether Kafka's client survives the coordinator's answer, as far as the list shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

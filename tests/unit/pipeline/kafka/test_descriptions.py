@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from pipeline import child_python
-from pipeline.kafka.descriptions import UNREADABLE, Description, GroupMember, describe_groups
+from pipeline.kafka.descriptions import UNASKED, UNREADABLE, Description, GroupMember, describe_groups
 
 MEMBER = {"member_id": "m", "client_id": "c", "assigned": [["t", 3]]}
 TOLD = {"state": "STABLE", "kind": "CLASSIC", "members": [MEMBER]}
@@ -37,7 +37,13 @@ class Processes:
             raise self.instead
         at = next((number for number, group in enumerate(groups) if group in self.fatal), None)
         told = groups if at is None else [] if given["at_once"] else groups[:at]
-        lines = "".join(json.dumps([group, TOLD]) + "\n" for group in told)
+        begun = [] if given["at_once"] else groups if at is None else groups[: at + 1]
+        lines = "".join(
+            json.dumps(line) + "\n"
+            for group in groups
+            for line in ([group, None], [group, TOLD])
+            if group in (begun if line[1] is None else told)
+        )
         half = "" if at is None else '["half'
         return CompletedProcess(
             command, self.instead or (0 if at is None else -signal.SIGABRT), stdout=lines + half
@@ -70,6 +76,47 @@ def test_only_the_groups_that_end_a_process_are_without_a_description(
         "d": UNREADABLE,
     }
     assert processes.calls == [("a", "b", "c", "d"), ("a", "b", "c", "d"), ("c", "d")]
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("raise MemoryError", 1),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+    ],
+)
+def test_process_that_dies_before_it_asks_about_a_group_is_no_fault_of_the_group(
+    monkeypatch: pytest.MonkeyPatch, code: str, status: int
+) -> None:
+    run, calls = child_python.asked, list[str]()
+
+    def dying(_command: list[str], question: str, *, timeout_s: float) -> CompletedProcess[str]:
+        calls.append(question)
+        return run(child_python.command(code), question, timeout_s=timeout_s)
+
+    monkeypatch.setattr(child_python, "asked", dying)
+
+    why = f"the process that asks coordinators about groups died (status {status})"
+    assert described("a", "b", "c") == dict.fromkeys("abc", why)
+    assert len(calls) == 2
+
+
+def test_groups_behind_the_one_at_which_a_process_hangs_were_not_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends = iter([("", -signal.SIGABRT), ('["a", null]\n["a", %s]\n["b", null]\n', -signal.SIGALRM)])
+
+    def ending(command: list[str], _question: str, **_: float) -> CompletedProcess[str]:
+        lines, status = next(ends)
+        return CompletedProcess(command, status, stdout=lines.replace("%s", json.dumps(TOLD)))
+
+    monkeypatch.setattr(child_python, "asked", ending)
+
+    assert described("a", "b", "c") == {
+        "a": DESCRIPTION,
+        "b": "no coordinator has described the group in time",
+        "c": UNASKED,
+    }
 
 
 @pytest.mark.parametrize("instead", [TimeoutExpired("x", 1), -signal.SIGALRM])

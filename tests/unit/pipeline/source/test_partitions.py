@@ -1,6 +1,7 @@
 """A batch in parts: what each task reads."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,10 @@ from pipeline.source.offset import SourceOffset, from_json
 from pipeline.source.partitions import Part, parts_of
 from pipeline.source.planner import Planner
 from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
+from pipeline.tables.upkeep.creation import create_tables
 from tests.support.job.batches import idle_driver, stamp_of
+from tests.support.job.frames import arrow
 
 SETTINGS = build_source(idle_driver().services, query="q", once=False, attempts=4)
 ASKED = Share(carries_listing=True)
@@ -135,10 +139,17 @@ ASKING = replace(SETTINGS, most_group_requests=50)
 GROUPS = Listing(groups=tuple(ListedGroup(f"g{number:03}", "classic", None) for number in range(150)))
 
 
-def asking(monkeypatch: pytest.MonkeyPatch, of: SourceOffset, **stamps: Stamp) -> list[Part]:
+def asking(
+    monkeypatch: pytest.MonkeyPatch,
+    of: SourceOffset,
+    *,
+    listed: Listing = GROUPS,
+    root: str = ASKING.root,
+    **stamps: Stamp,
+) -> list[Part]:
     """The parts where coordinators are asked; no group is marked."""
-    monkeypatch.setattr(listing, "listed", lambda _settings: GROUPS)
-    planner = Planner(ASKING, ask=dict, stamps=stamps.get, doubtful=dict)
+    monkeypatch.setattr(listing, "listed", lambda _settings: listed)
+    planner = Planner(replace(ASKING, root=root), ask=dict, stamps=stamps.get, doubtful=dict)
     return parts_of(of.to_json(), planner, ASKING)
 
 
@@ -177,3 +188,48 @@ def test_quiet_groups_are_listed_and_not_asked_for(monkeypatch: pytest.MonkeyPat
     asked_for = {one.group_id for part in askers if part.groups for one in part.groups.groups}
     assert askers[0].listing == GROUPS
     assert asked_for == {one.group_id for one in GROUPS.groups} - {"g000"}
+
+
+def test_while_the_list_is_incomplete_the_stored_groups_of_other_protocols_are_asked_about(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stored = {"connect-x": "unknown", "streams-x": "unknown", "g000": "unknown", "gone": "classic"}
+    rows = [{"group_id": name, "group_type": kind} for name, kind in stored.items()]
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    Store(str(tmp_path), term=1).write("consumer_groups", arrow("consumer_groups", *rows), stamp_of())
+    partial = replace(GROUPS, groups=GROUPS.groups[:1], error="1 broker(s) did not list their groups")
+    newest = stamp_of(parallelism=1)
+
+    _, whole, *_ = asking(monkeypatch, offset(span(0, 5)), partition_lag=newest)
+    _, part = asking(
+        monkeypatch, offset(span(0, 5)), listed=partial, root=str(tmp_path), partition_lag=newest
+    )
+
+    others = tuple(ListedGroup(name, "unknown", None, is_other=True) for name in ("connect-x", "streams-x"))
+    assert whole.listing == GROUPS
+    assert part.listing == replace(partial, groups=(*partial.groups, *others))
+    assert part.groups is not None
+    assert {*part.groups.groups} == {*partial.groups, *others}
+
+
+def test_while_the_list_is_incomplete_groups_that_it_showed_as_unreadable_are_still_not_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = ListedGroup("plain", "classic", "Stable")
+    bytes_of, fatal = (
+        ListedGroup("fatal", "classic", "Stable", is_readable=known) for known in (True, False)
+    )
+    monkeypatch.setattr(Planner, "of_unknown_type", lambda _self: ())
+    planner = Planner(ASKING, ask=dict, stamps={}.get, doubtful=dict)
+
+    told = []
+    for found in (
+        Listing(groups=(fatal, plain)),
+        Listing(groups=(bytes_of, plain), error="1 broker(s) did not list their groups"),
+        Listing(groups=(bytes_of, plain)),
+    ):
+        monkeypatch.setattr(listing, "listed", lambda _settings, found=found: found)
+        _, part = parts_of(offset(span(0, 5)).to_json(), planner, ASKING)
+        told.append(part.groups and {*part.groups.groups})
+
+    assert told == [{fatal, plain}, {fatal, plain}, {bytes_of, plain}]

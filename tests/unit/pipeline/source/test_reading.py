@@ -217,9 +217,18 @@ def test_answers_become_rows_without_a_place_in_the_offsets_topic() -> None:
 
 
 @pytest.mark.usefixtures("coordinators")
-@pytest.mark.parametrize(("attempt", "asked"), [(0, "groups"), (1, "groups after a crash")])
+@pytest.mark.parametrize(
+    ("attempt", "attempts", "asked"),
+    [
+        (0, 4, "groups"),
+        (1, 4, "groups after a crash"),
+        (1, 3, "groups after a crash"),
+        (0, 2, "groups"),
+        (0, 1, "groups"),
+    ],
+)
 def test_task_that_died_leaves_out_the_groups_that_may_have_ended_it(
-    monkeypatch: pytest.MonkeyPatch, brokers: list[str], attempt: int, asked: str
+    monkeypatch: pytest.MonkeyPatch, brokers: list[str], attempt: int, attempts: int, asked: str
 ) -> None:
     def after_crash(_settings: GroupsSettings, share: GroupShare) -> Iterator[GroupAnswer]:
         brokers.append("groups after a crash")
@@ -227,7 +236,7 @@ def test_task_that_died_leaves_out_the_groups_that_may_have_ended_it(
 
     monkeypatch.setattr(groups_ask, "ask_after_crash", after_crash)
 
-    rows(Part(groups=GROUPS, share=SHARE), attempt=attempt)
+    rows(Part(groups=GROUPS, share=SHARE), attempt=attempt, attempts=attempts)
 
     assert brokers[0] == asked
 

@@ -43,8 +43,17 @@ def test_wrong_password_is_not_called_a_missing_right(
     )
 
 
-@pytest.mark.parametrize("kind", ["share", "streams"])
-def test_group_that_the_client_cannot_describe_is_not_called_deleted(patient: Patient, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "described", "tool"),
+    [
+        ("share", "share", "tool: `kafka-share-groups.sh --describe --group billing`"),
+        ("streams", "streams", "tool: `kafka-streams-groups.sh --describe --group billing`"),
+        ("unknown", "Streams or share", "tools: `kafka-groups.sh --list`"),
+    ],
+)
+def test_group_that_the_client_cannot_describe_is_not_called_deleted(
+    patient: Patient, kind: str, described: str, tool: str
+) -> None:
     patient.write("consumer_groups", group(group_type=kind))
     stream = read_stream(patient.tables, CONFIG, is_configured=True, now=now())
     figures = Figures(question="kafka", source="brokers")
@@ -54,8 +63,8 @@ def test_group_that_the_client_cannot_describe_is_not_called_deleted(patient: Pa
     )
 
     assert found.level == "unknown"
-    assert found.cause.startswith(f"Kafka's client describes no {kind} groups")
-    assert found.todo == f"ask Kafka's own tool: `kafka-{kind}-groups.sh --describe --group billing`"
+    assert found.cause.startswith(f"Kafka's client describes no {described} groups")
+    assert found.todo == f"ask Kafka's own {tool}"
 
 
 def test_consumer_with_the_client_id_of_the_poke_counts_as_a_member_and_the_poke_does_not(

@@ -33,6 +33,14 @@ def test_group_with_commits_only_is_listed_as_such(patient: Patient) -> None:
     assert "its consumers use assign()" in found.cause
 
 
+def test_group_of_unknown_type_is_listed_as_such(patient: Patient) -> None:
+    patient.write("consumer_groups", group(group_type="unknown", state=None, generation=None))
+
+    found = next(one for one in patient.findings() if one.question == "listed")
+
+    assert "; it is a group of unknown type, members: " in found.cause
+
+
 def test_unknown_name_is_compared_with_known_ones(patient: Patient) -> None:
     assert told(patient.findings(group_id="biling"), "listed") == [
         _ABSENT,

@@ -392,6 +392,7 @@ def test_group_that_was_not_asked_for_is_neither_marked_nor_forgotten(told: Told
         ([{"row_kind": "group_listing"}, *answer("a")], True),
         ([{"row_kind": "group_listing"}, *answer("a"), *silent("b")], False),
         ([{"row_kind": "group_listing"}, *silent("", UNASKABLE), *silent("b", UNREADABLE)], True),
+        ([{"row_kind": "group_listing"}, *silent("b", f"{UNREADABLE}: UnicodeDecodeError: x")], True),
     ],
 )
 def test_batch_is_whole_when_all_are_listed_and_have_answered(rows: list[Row], expected: bool) -> None:

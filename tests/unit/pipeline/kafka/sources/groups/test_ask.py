@@ -2,15 +2,15 @@
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError, KafkaException, TopicPartition
 
-from pipeline.kafka.descriptions import UNREADABLE, Description
+from pipeline.kafka.descriptions import UNASKED, UNREADABLE, Description
 from pipeline.kafka.sources.groups import ask, listing
 from pipeline.kafka.sources.groups.ask import Commit, GroupAnswer
 from pipeline.kafka.sources.groups.settings import (
@@ -190,9 +190,7 @@ def test_answer_that_cannot_be_read_leaves_its_group_without_one_and_others_with
 
     told = asked("broken", "g")
 
-    assert (told["broken"].error or "").startswith(
-        "the answer of its coordinator cannot be read: AttributeError: "
-    )
+    assert (told["broken"].error or "").startswith(f"{UNREADABLE}: AttributeError: ")
     assert told["g"].commits == (Commit("t", 0, 7, None),)
 
 
@@ -288,15 +286,20 @@ def of_brokers(
     errors: list[Any],
     *,
     others: tuple[str, ...] | None = (),
+    assigned: Mapping[str, tuple[bytes, ...]] = MappingProxyType({}),
 ) -> None:
     """Brokers that list these groups of consumers, and these others; None if they do not list the others."""
     found = SimpleNamespace(valid=valid, errors=errors)
+    members_of = {
+        name: [SimpleNamespace(assignment=one) for one in given] for name, given in assigned.items()
+    }
 
     def list_groups(**_options: Any) -> list[Any]:
         if others is None:
             raise KafkaException(KafkaError(TIMED_OUT))
         warnings.warn("use list_consumer_groups", DeprecationWarning, stacklevel=1)
-        return [SimpleNamespace(id=name) for name in (*(one.group_id for one in valid), *others)]
+        names = (*(one.group_id for one in valid), *others)
+        return [SimpleNamespace(id=name, members=members_of.get(name, ())) for name in names]
 
     made = SimpleNamespace(list_consumer_groups=lambda **_options: _future(found), list_groups=list_groups)
     monkeypatch.setattr(listing, "admin_of", lambda _properties: made)
@@ -331,12 +334,48 @@ def test_groups_of_other_protocols_are_listed_and_that_they_are_missing_is_said(
     of_brokers(monkeypatch, [plain], [], others=None)
     partial = listing.listed(settings())
 
+    stored = listing.completed(
+        partial, others={"connect-x", "g", "lagwise-2"}, unreadable=(), wanted=settings().wanted
+    )
     other = [ListedGroup(name, "unknown", None, is_other=True) for name in ("connect-x", "streams-x")]
     assert (found.groups, found.error) == ((other[0], ListedGroup("g", "classic", "Empty"), other[1]), None)
     assert partial.groups == (ListedGroup("g", "classic", "Empty"),)
+    assert (stored.groups, stored.error) == ((*partial.groups, other[0]), partial.error)
     assert (partial.error or "").startswith(
         "groups of Streams, Connect and other protocols could not be listed"
     )
+
+
+def test_group_whose_assignments_the_client_cannot_read_is_told_by_the_list_and_never_asked_about(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = b"\0\0\0\1\0\1t\0\0\0\1\0\0\0\0"
+    assigned = {
+        "ends-the-process": (b"\0\0" + topic, b"\0"),
+        "no-utf-8": (b"\0\1\0\0\0\1\0\2\xff\xfe\0\0\0\1\0\0\0\0",),
+        # The client does not look at either.
+        "no-user-data": (b"\0\0" + topic,),
+        "negative-version": (b"\xff\xff" + topic + b"\0\0\0\0",),
+        "nothing-assigned": (b"",),
+        "empty": (),
+    }
+    plain = {"type": ConsumerGroupType.CLASSIC, "state": ConsumerGroupState.STABLE}
+    consumers = [SimpleNamespace(group_id=name, **plain) for name in assigned]
+    with monkeypatch.context() as patched:
+        of_brokers(patched, consumers, [], others=("connect",), assigned=assigned | {"connect": (b"\0",)})
+        found = listing.listed(settings())
+    asked_about: list[str] = []
+    monkeypatch.setattr(ask, "describe_groups", lambda _, names, **__: asked_about.extend(names) or {})
+
+    share = GroupShare(groups=found.groups, at_once=2)
+    told = [
+        {one.group.group_id: one.error for one in answers(settings(), share)}
+        for answers in (ask.ask, ask.ask_after_crash)
+    ]
+
+    readable = {"connect", "no-user-data", "negative-version", "nothing-assigned", "empty"}
+    assert told == 2 * [{name: None if name in readable else UNREADABLE for name in (*assigned, "connect")}]
+    assert {*asked_about} == {*admin.asked_for_offsets} == readable
 
 
 def test_group_of_another_protocol_has_its_commits_and_unknown_members(admin: Admin) -> None:
@@ -432,6 +471,7 @@ def test_after_a_crash_the_groups_on_which_the_client_fails_are_not_asked_about(
     said = {
         "fatal": KafkaException(KafkaError(KafkaError._FAIL, UNREADABLE)),
         "plain": plain,
+        "late": KafkaException(KafkaError(TIMED_OUT, UNASKED)),
         # Kafka's client describes no share groups.
         "share": KafkaException(KafkaError(NOT_FOUND)),
     }
@@ -445,6 +485,7 @@ def test_after_a_crash_the_groups_on_which_the_client_fails_are_not_asked_about(
     assert told == {
         "": "the client cannot describe a group of this name",
         "fatal": UNREADABLE,
+        "late": NOT_ASKED_IN_TIME,
         "plain": None,
         "share": None,
     }
