@@ -39,10 +39,10 @@ def answer(future: "Future[_Answer]", timeout_s: float) -> _Answer:
 
 
 def can_be_asked(group: str) -> bool:
-    """Whether a client can be given this name of a group; Kafka itself takes every name.
+    """Return whether librdkafka supports this group id; Kafka itself accepts every id.
 
-    librdkafka takes names as C strings: it would cut this one at its NUL, and ask about another group. A consumer
-    without a group's name ends its process when it is asked for commits.
+    librdkafka takes ids as C strings: it cuts an id at a NUL character and asks about another group. A consumer with an
+    empty id aborts its process when it fetches commits.
     """
     return bool(group) and "\0" not in group
 

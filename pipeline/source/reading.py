@@ -41,8 +41,8 @@ _ATTEMPTS_WITHOUT_SPARE = 3
 def rows_of_part(settings: SourceSettings, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield the decoded rows of one part; the last attempt of a task asks no broker, so that crashes end no query.
 
-    Of four and more, the last but one asks about no group, so that crashes over groups cost no log ends; of three, it
-    asks after a crash.
+    With four attempts or more, the last but one skips the questions about groups, so that a crash over a group costs no
+    log ends. With three, the second attempt asks as after any crash (`ask_after_crash`).
     """
     crash = _crash(settings.attempts)
     if part.offset is not None:

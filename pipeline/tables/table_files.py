@@ -240,7 +240,7 @@ def is_damage(error: Exception) -> bool:
 
 
 def unopened(name: str, uri: str, error: Exception) -> StoreError:
-    """What to raise if table `name` cannot be opened: a `DamagedLogError` if its log is damaged."""
+    """Return the error for a table that cannot be opened: `DamagedLogError` if its log is damaged."""
     said = f"table {name} at {uri} cannot be opened: {line_of(error)}"
     if _OF_LOG_DAMAGE.search(str(error)):
         return DamagedLogError(f"{said}; the log of the table is damaged: {_INSTEAD}")

@@ -32,9 +32,9 @@ class SolveResult:
     accepted: Solution
     """The best solution that pays, with work for idle members."""
     all_tried: bool
-    """Whether everything within the budget was tried: if the best is the start, no solution costs less.
+    """True if the search is exhaustive: if the best is the start, no solution within the budget costs less.
 
-    False if the search has found one, and only what came after it prefers the start.
+    False if the search found a better solution and a later step preferred the start.
     """
 
     @property

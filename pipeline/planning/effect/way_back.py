@@ -98,9 +98,10 @@ def way_back(case: Case, state: GroupState) -> Assignment | None:
 
 
 def _stays_at_home(case: Case, state: GroupState, plan: PlanState) -> bool:
-    """Whether a way home that hurt stays: where moves are expensive, going back hurts as much again.
+    """Return whether a way home stays although it hurt, because moves are expensive.
 
-    Without plans the group would be there, too; away from home it would wait for up to two hours for its next plan.
+    Undoing it costs as much again, and the group then waits up to two hours for its next plan. Without plans, the
+    partitions would be where they are now.
     """
     back = _home(state, case.group)
     moved = former_members_of(case.group, plan.undo) >= 0

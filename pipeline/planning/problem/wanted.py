@@ -65,7 +65,7 @@ def _within_limits(case: Case, state: GroupState) -> Assignment:
         return whole
     step = step_towards(group, whole, most, by_number=chosen.joins)
     if step is whole and int(moves_of(group, whole.member).sum()) > most:
-        # What nobody owns does not wait until its number may move: it goes where the rest of the number is.
+        # An unowned partition does not wait until its number may move: it joins the rest of the number.
         around = replace(group, fixed=group.owner >= 0)
         step = chosen.assign(around, options)
         check(around, step)

@@ -89,7 +89,7 @@ def _every_name(admin: AdminClient, timeout_s: float) -> tuple[dict[str, bool], 
 
 
 def _is_readable(member: Any) -> bool:
-    """Whether the client survives a description of this member: it reads the version and the partitions."""
+    """Return whether librdkafka can decode the member's assignment; it reads the version and the partitions."""
     reader = Reader(member.assignment or b"")
     try:
         if reader.remaining:

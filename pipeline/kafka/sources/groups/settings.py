@@ -46,7 +46,7 @@ class ListedGroup:
     is_other: bool = False
     """Only the list of groups of all protocols has it: its members are not those of a group of consumers."""
     is_readable: bool = True
-    """Whether Kafka's client survives the coordinator's answer, as far as the list shows."""
+    """False if the list shows an assignment that Kafka's client cannot decode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
