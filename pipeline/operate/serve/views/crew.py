@@ -55,11 +55,12 @@ class Members:
 
     def idle(self, group_id: str) -> int | None:
         """Return the number of members without partitions; None if unknown."""
-        members = self.by_group.get(group_id)
-        if members is None:
-            return None
+        return None if self.by_group.get(group_id) is None else len(self._idle_members(group_id))
+
+    def _idle_members(self, group_id: str) -> list[_Member]:
         owners = self.owned.get(group_id, {})
-        return sum(one.facts.member_id not in owners and not one.has_unseen for one in members)
+        members = self.by_group.get(group_id) or ()
+        return [one for one in members if one.facts.member_id not in owners and not one.has_unseen]
 
     def capacities(self, group_id: str) -> dict[str, float | None]:
         """Return the observed capacity of each member, records/s, by member id; None if not observed yet."""
@@ -94,8 +95,9 @@ class Members:
     def _helpers(self, group_id: str, owners: Mapping[str, _Owned]) -> int:
         """Number of idle members to which owners could give a partition; an unknown subscription may allow it."""
         shareable = frozenset[str]().union(*(one.shareable for one in owners.values()))
-        idle = [one for one in self.by_group.get(group_id) or () if one.facts.member_id not in owners]
-        return sum(bool(shareable) and (one.topics is None or bool(one.topics & shareable)) for one in idle)
+        if not shareable:
+            return 0
+        return sum(one.topics is None or bool(one.topics & shareable) for one in self._idle_members(group_id))
 
     def lag_skew(self, group_id: str) -> float | None:
         """(Largest - smallest) / total lag, of all members; 0 without lag, None if some lag is unknown."""
